@@ -65,19 +65,6 @@ func TestJobsOfADeadWorkerStartElsewhereInOrder(t *testing.T) {
 	})
 }
 
-// bury makes a worker dead as a reaper would, without putting anything back.
-func (k *kit) bury(id string) {
-	require.Equal(k.T, 1, k.Number("SREM", "workers", id))
-	require.Equal(k.T, 1, k.Number("SADD", "dead", id))
-}
-
-// queued are the ids of a queue in the order in which they will be fetched.
-func (k *kit) queued(queue string) []string {
-	ids := k.Strings("LRANGE", "queue:"+queue, 0, -1)
-	slices.Reverse(ids)
-	return ids
-}
-
 // TestTheLookThatFindsAWorkerDeadPutsItsJobsBack: the next one comes a second later.
 func TestTheLookThatFindsAWorkerDeadPutsItsJobsBack(t *testing.T) {
 	t.Parallel()
@@ -96,7 +83,7 @@ func TestTheLookThatFindsAWorkerDeadPutsItsJobsBack(t *testing.T) {
 		overdue := map[string]time.Time{pooltest.WorkerID(victim): time.Now().Add(-time.Hour)}
 		reaper := pool.NewReaper().Suspecting(overdue)
 		require.NoError(t, reaper.Look(k.Ctx()))
-		assert.Equal(t, ids, k.queued("n"))
+		assert.Equal(t, ids, k.InLine("n"))
 		assert.Empty(t, k.Remains(pooltest.WorkerID(victim)))
 	})
 }
@@ -110,7 +97,7 @@ func TestManyReapersAtOncePutEachJobBackOnce(t *testing.T) {
 		other := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("other", func() error { return nil }))
 		dead := pooltest.WorkerID(victim)
 		victim.Crash()
-		k.bury(dead)
+		k.Bury(dead)
 
 		var reapers sync.WaitGroup
 		for range 4 {
@@ -121,7 +108,7 @@ func TestManyReapersAtOncePutEachJobBackOnce(t *testing.T) {
 			})
 		}
 		reapers.Wait()
-		assert.Equal(t, ids, k.queued("n"))
+		assert.Equal(t, ids, k.InLine("n"))
 		jobs := 0
 		events, _ := k.Spy.All()
 		for _, e := range events {
@@ -148,7 +135,7 @@ func TestAReaperGoesOnWhereAnotherStopped(t *testing.T) {
 		victim := k.Holding(t, "n", 10)
 		dead := pooltest.WorkerID(victim)
 		victim.Crash()
-		k.bury(dead)
+		k.Bury(dead)
 		elements := k.Strings("LRANGE", "worker:"+dead+":inprocess:n", 0, 3)
 		slices.Reverse(elements)
 		driver, err := redisconn.Open(s.DSN())
@@ -159,13 +146,13 @@ func TestAReaperGoesOnWhereAnotherStopped(t *testing.T) {
 			corpse.Release(rdb.Released{Queue: "n", Elements: elements, Died: dead}),
 		})
 		require.NoError(t, err)
-		require.Equal(t, ids[6:], k.queued("n"), "the first reaper died here")
+		require.Equal(t, ids[6:], k.InLine("n"), "the first reaper died here")
 
 		k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("other", func() error { return nil }))
 		reaped := pooltest.Await(t, k.Spy, func(e event.WorkerReaped) bool { return e.Worker == dead })
 		assert.Equal(t, 6, reaped.Jobs)
 		k.Until("nothing of the dead worker is left", func() bool { return len(k.Remains(dead)) == 0 })
-		assert.Equal(t, ids, k.queued("n"))
+		assert.Equal(t, ids, k.InLine("n"))
 	})
 }
 
@@ -216,8 +203,8 @@ func TestADeadWorkerWithABrokenQueueDoesNotKeepOthersFromBeingReaped(t *testing.
 		k.Do("SET", "queue:broken", "no list")
 		stuck.Crash()
 		victim.Crash()
-		k.bury(pooltest.WorkerID(stuck))
-		k.bury(pooltest.WorkerID(victim))
+		k.Bury(pooltest.WorkerID(stuck))
+		k.Bury(pooltest.WorkerID(victim))
 		other := work.NewWorkerPool(nil, 1, k.Options()).Job("other", func() error { return nil })
 		driver, err := redisconn.Open(s.DSN())
 		require.NoError(t, err)
@@ -306,7 +293,7 @@ func TestWorkersThatWriteNoDeadlineAreReaped(t *testing.T) {
 		reaped := pooltest.Await(t, k.Spy,
 			func(e event.WorkerReaped) bool { return e.Worker == pooltest.WorkerID(victim) })
 		assert.Equal(t, 5, reaped.Jobs)
-		assert.Equal(t, ids, k.queued("n"))
+		assert.Equal(t, ids, k.InLine("n"))
 		k.Until("the deadlines are those of the workers", func() bool {
 			listed := k.Strings("ZRANGE", "deadlines", 0, -1)
 			slices.Sort(listed)

@@ -12,7 +12,6 @@ import (
 	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/errchain"
 	"github.com/265d0351/work/internal/handler"
-	"github.com/265d0351/work/internal/intake"
 	"github.com/265d0351/work/internal/jobargs"
 	"github.com/265d0351/work/internal/lifecycle"
 	"github.com/265d0351/work/internal/liveness"
@@ -57,15 +56,11 @@ var (
 // Stopping tells whether the last of the workers that the pool began with has heard of the stop.
 func (p *WorkerPool) Stopping() bool { return p.workers[len(p.workers)-1].stopping() }
 
-// Stopped is closed once the stop is over.
-func (p *WorkerPool) Stopped() <-chan struct{} { return p.stopped }
-
 // Life ends when the first of the workers that the pool began with may do nothing any more.
 func (p *WorkerPool) Life() context.Context { return p.workers[0].life }
 
 func (p *WorkerPool) Waiter() *subscription.Waiter { return p.workers[0].queues.waiter }
 func (p *WorkerPool) OpenErr() error               { return p.openErr }
-func (e *Enqueuer) Intake() *intake.Intake         { return e.core.intake }
 
 // Crash is what is left of a pool whose process was killed: nothing is given back, settled or told to Redis any more.
 // Only its handlers are still there; their ctx has ended, and what they return reaches nobody.
@@ -141,9 +136,6 @@ func (j *Job) Claim() (*rdb.Worker, rdb.Claim) {
 	return r.session.rdb, r.claim
 }
 
-// RunContext ends with the attempt, whatever ctx middleware made of it.
-func (j *Job) RunContext() context.Context { return j.run.(*run).ctx }
-
 // Effective are the options that a pool goes by, and Mistakes what is wrong with them.
 func (o WorkerOptions) Effective() WorkerOptions { return o.withDefaults() }
 func (o JobOptions) Effective() JobOptions       { return o.withDefaults() }
@@ -166,9 +158,6 @@ func (p *WorkerPool) Shares(other *WorkerPool, name string) bool {
 	return p.registered[name] == other.registered[name]
 }
 
-// Withdrawn tells whether a name is not served any more.
-func (p *WorkerPool) Withdrawn(name string) bool { return p.registered[name].withdrawn.Load() }
-
 // WhatIsLeft is what a drain of a pool that has not started would say, in a store.
 func (p *WorkerPool) WhatIsLeft(store *rdb.Store) string {
 	p.home.store, p.directory = store, partition.NewDirectory(store.Driver(), store.Namespace())
@@ -179,12 +168,6 @@ func (p *WorkerPool) WhatIsLeft(store *rdb.Store) string {
 // Prepare sets the pool up without starting it, and CloseConnection undoes that.
 func (p *WorkerPool) Prepare() error   { return p.prepare() }
 func (p *WorkerPool) CloseConnection() { p.closeConnection() }
-
-// Service is the service that the pool belongs to.
-func (p *WorkerPool) Service() string { return p.service() }
-
-// Ends tells whether a stop has begun, whichever workers have heard of it.
-func (p *WorkerPool) Ends() bool { return p.stateNow() == poolStopping }
 
 // MoreWork has the pool take another worker, as if there were work for it.
 func (p *WorkerPool) MoreWork() { p.scaler.Call() }
@@ -299,9 +282,6 @@ func NewStream(log *slog.Logger, observers []Observer) *stream { return newStrea
 
 func (s *stream) Emit(e event.Event) { s.emit(e) }
 
-// ToldLongAgo has the stream believe that it told of the first observer's panics a while ago.
-func (s *stream) ToldLongAgo() { s.observers[0].told = time.Now().Add(-complaintInterval) }
-
 // LoneWorker is the only worker of a pool, which Redis knows and whose goroutines have not begun.
 type LoneWorker struct {
 	pool *WorkerPool
@@ -387,13 +367,4 @@ func CompileAlone(fn any) (h *handler.Handler, run func(ctx context.Context, arg
 		_, _, err := runnerOf(h)(ctx, c.UserContext(), &Job{Args: []byte(args)})
 		return err
 	}, nil
-}
-
-// TakeTurn has the workers of a started pool wait before they requeue anything to a queue.
-func (p *WorkerPool) TakeTurn(ctx context.Context, queue string) (end func()) {
-	end, err := p.home.requeued.Begin(ctx, queue)
-	if err != nil {
-		panic(err)
-	}
-	return end
 }

@@ -53,7 +53,7 @@ func TestJobsOfAKilledPoolOfManyWorkersComeBackInOrder(t *testing.T) {
 					return len(dead) == 0
 				})
 				k.Until("all is back", func() bool { return k.Number("HLEN", "claimed") == 0 })
-				assert.Equal(t, ids, k.queued("n"))
+				assert.Equal(t, ids, k.InLine("n"))
 			})
 		})
 	}
@@ -93,7 +93,7 @@ func TestJobsOfSeveralDeadWorkersComeBackInTheOrderOfTheirFetches(t *testing.T) 
 			require.NoError(t, err)
 			assert.Empty(t, left)
 		}
-		assert.Equal(t, ids, k.queued("n"))
+		assert.Equal(t, ids, k.InLine("n"))
 		assert.Equal(t, 30, k.Number("HLEN", "crashes"))
 	})
 }
@@ -128,7 +128,7 @@ func TestWhatIsGivenBackAfterARefusalStandsInTheQueueOnce(t *testing.T) {
 		left, err := reaper.Salvage(k.Ctx(), dead...)
 		require.NoError(t, err)
 		assert.Empty(t, left)
-		assert.Equal(t, ids, k.queued("n"), "each once, in their order")
+		assert.Equal(t, ids, k.InLine("n"), "each once, in their order")
 	})
 }
 
@@ -147,7 +147,7 @@ func TestADeadWorkerWhoseInfoIsBrokenIsTakenApart(t *testing.T) {
 		left, err := reaper.Salvage(k.Ctx(), dead...)
 		require.NoError(t, err)
 		assert.Empty(t, left)
-		assert.Equal(t, ids, k.queued("n"))
+		assert.Equal(t, ids, k.InLine("n"))
 		assert.Zero(t, k.Number("SCARD", "dead"))
 	})
 }

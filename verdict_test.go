@@ -86,7 +86,7 @@ func (p *partition) takeOver() *work.WorkerPool {
 	p.T.Helper()
 	other := p.Start(work.NewWorkerPool(nil, 5, p.Another(pooltest.NewSpy())).Job("a", func(int) error { return nil }))
 	dead := pooltest.WorkerID(p.pool)
-	p.bury(dead)
+	p.Bury(dead)
 	reaper := other.NewReaper()
 	for range 2 { // the second time since a worker that goes on under a new id names the old one as dead
 		_, err := reaper.Salvage(p.Ctx(), dead)

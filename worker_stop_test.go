@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -186,5 +187,52 @@ func TestNothingOfAWorkerOutlivesItsStop(t *testing.T) {
 		require.NoError(t, pool.Start(k.Ctx()))
 		require.ErrorContains(t, pool.Stop(k.Ctx()), "runtime.Goexit")
 		assert.Error(t, pool.Life().Err())
+	})
+}
+
+func TestWhatDidNotBeginGoesBackInOrder(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		var want []string
+		var entries []work.Entry
+		for range 200 {
+			entries = append(entries, work.Entry{Name: "a"})
+		}
+		receipts, err := k.Enq.EnqueueMany(k.Ctx(), entries)
+		require.NoError(t, err)
+		for _, receipt := range receipts {
+			want = append(want, receipt.ID)
+		}
+		pool := work.NewWorkerPool(nil, 200, k.Options()).Job("a", pooltest.Nothing)
+		// The stop begins after the fetch has claimed and before a processor has taken anything up.
+		w := k.lone(pool, 200)
+		w.Halt()
+		w.Begin()
+		require.Eventually(t, func() bool { return w.Unbegun() == 200 }, pooltest.Patience, time.Millisecond)
+		require.Nil(t, w.Stop(pooltest.Patience))
+		assert.Equal(t, want, k.InLine("a"))
+		assert.Equal(t, 200, pooltest.Count[event.JobReleased](k.Spy))
+		assert.Zero(t, pooltest.Count[event.JobStarted](k.Spy))
+		k.NoWorker()
+	})
+}
+
+// A pool that has not moved what is due: it is named although nothing of it waits in its queue.
+func TestADrainThatIsOverNamesWhatIsDue(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		for _, name := range []string{"a", "other"} {
+			_, err := k.Enq.EnqueueIn(k.Ctx(), name, time.Hour)
+			require.NoError(t, err)
+		}
+		pool := work.NewWorkerPool(nil, 1, k.Options()).Job("a", pooltest.Nothing)
+		assert.Empty(t, pool.WhatIsLeft(pooltest.StoreOf(k.Enq)), "it is not due yet")
+		for _, id := range k.Strings("ZRANGE", "scheduled", 0, -1) {
+			k.Do("ZADD", "scheduled", "XX", 1, id)
+		}
+		assert.Equal(t, ` (queue "a" has 0 waiting and 0 running, and more that is due)`,
+			pool.WhatIsLeft(pooltest.StoreOf(k.Enq)))
 	})
 }

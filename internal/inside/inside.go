@@ -14,6 +14,7 @@ import (
 	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisclock"
+	"github.com/265d0351/work/internal/requeue"
 	"github.com/265d0351/work/internal/subscription"
 	"github.com/265d0351/work/internal/waiting"
 	"github.com/265d0351/work/internal/workgroup"
@@ -46,6 +47,8 @@ type Parts struct {
 	Clock     *redisclock.Clock    // of a pool or an enqueuer
 	Cache     *objects.Cache       // of a pool that has been opened
 	Waiters   *waiting.Waiters     // of an enqueuer
+	Requeued  *requeue.Order       // whose turn it is to give jobs back, in the first partition of a pool
+	Serving   []string             // the queues that a pool serves now
 }
 
 // Times are how often the parts of a pool do what they do, how long they wait, and how many may. Nobody changes them

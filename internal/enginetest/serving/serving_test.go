@@ -1,4 +1,4 @@
-package work_test
+package serving_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/enginetest"
 	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -46,10 +47,18 @@ func (k *kit) healthy(unserved ...string) {
 func (k *kit) unconfused() {
 	k.T.Helper()
 	for _, trouble := range k.AllTroubles() {
-		assert.NotErrorIs(k.T, trouble.Err, work.ErrListed)
-		assert.NotErrorIs(k.T, trouble.Err, work.ErrFencedMeanwhile)
+		assert.NotContains(k.T, trouble.Err.Error(), enginetest.ListedWrongly)
+		assert.NotContains(k.T, trouble.Err.Error(), enginetest.FencedMeanwhile)
 	}
 	assert.Zero(k.T, pooltest.Count[event.LoopPanicked](k.Spy))
+}
+
+// serviceOf is the service that the worker of a pool says it belongs to.
+func (k *kit) serviceOf(pool *work.WorkerPool) string {
+	k.T.Helper()
+	service := k.Text("HGET", "worker:"+pooltest.WorkerID(pool)+":info", "service")
+	require.NotEmpty(k.T, service)
+	return service
 }
 
 // briefly is a ctx that ends at once.
@@ -185,7 +194,7 @@ func TestAllWorkersOfALargePoolFollow(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		const concurrency = 2*work.MaxPerWorker + 10
+		const concurrency = 2*pooltest.MaxPerWorker + 10
 		gate := pooltest.NewGauge()
 		pool := work.NewWorkerPool(nil, concurrency, k.Options()).
 			Job("n", func(int) error { return gate.Handle() }).Job("m", func(int) error { return nil })
@@ -211,22 +220,21 @@ func TestWhatIsServedIsSaidBeforeTheStart(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		options := k.Options()
-		options.Only = []string{"a", "b"}
-		plain := func() *work.WorkerPool {
+		plain := func(k *kit) *work.WorkerPool {
+			options := k.Options()
+			options.Only = []string{"a", "b"}
 			return work.NewWorkerPool(nil, 2, options).Job("a", func(int) error { return nil }).
 				Job("b", func(int) error { return nil }).
 				JobWithOptions("c", work.JobOptions{Limit: work.Limit{Concurrent: 7}}, func(int) error { return nil })
 		}
-		untouched := plain()
-		require.NoError(t, untouched.Prepare())
-		t.Cleanup(untouched.CloseConnection)
-		pool := plain()
+		elsewhere := newKit(t, s)
+		untouched := elsewhere.serviceOf(elsewhere.Start(plain(elsewhere)))
+		pool := plain(k)
 		require.NoError(t, pool.Serve(briefly(), "c"), "nothing is waited for")
 		require.NoError(t, pool.Withdraw(briefly(), "a"))
 		k.Start(pool)
 		assert.Equal(t, []string{"b", "c"}, k.serves())
-		assert.Equal(t, untouched.Service(), pool.Service(), "schedules belong to the set-up")
+		assert.Equal(t, untouched, k.serviceOf(pool), "schedules belong to the set-up")
 		limits, err := k.ByHand().Declared(k.Ctx())
 		require.NoError(t, err)
 		require.Len(t, limits, 1)
@@ -284,9 +292,9 @@ func TestNothingIsServedOnceThePoolStops(t *testing.T) {
 		pooltest.Receive(t, p.Began)
 		withdrawn, served, stopped := make(chan error, 1), make(chan error, 1), make(chan error, 1)
 		go func() { withdrawn <- pool.Withdraw(k.Ctx(), "a") }()
-		k.Until("it is withdrawn", func() bool { return pool.Withdrawn("a") })
+		k.Until("it is withdrawn", func() bool { return !slices.Contains(pooltest.Parts(pool).Serving, "a") })
 		go func() { stopped <- pool.Stop(k.Ctx()) }()
-		k.Until("it stops", pool.Ends)
+		pooltest.Receive(t, pooltest.UntilStopping(pool))
 		go func() { served <- pool.Serve(k.Ctx(), "a") }()
 		require.ErrorIs(t, pooltest.Receive(t, served), work.ErrStopping)
 		require.ErrorIs(t, pool.Withdraw(briefly(), "a"), context.Canceled)
@@ -310,7 +318,7 @@ func TestTheLaterWishHolds(t *testing.T) {
 		pooltest.Receive(t, p.Began)
 		withdrawn := make(chan error, 1)
 		go func() { withdrawn <- pool.Withdraw(k.Ctx(), "a") }()
-		k.Until("it is withdrawn", func() bool { return pool.Withdrawn("a") })
+		k.Until("it is withdrawn", func() bool { return !slices.Contains(pooltest.Parts(pool).Serving, "a") })
 		require.NoError(t, pool.Serve(k.Ctx(), "a"))
 		require.ErrorIs(t, pooltest.Receive(t, withdrawn), work.ErrOverruled)
 		k.Enqueue("a")

@@ -1,4 +1,4 @@
-package work_test
+package outcomes_test
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/enginetest"
 	"github.com/265d0351/work/internal/errchain"
 	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/redistest"
@@ -72,24 +74,25 @@ func panics() []misdeed {
 	cause := errors.New("a cause")
 	return []misdeed{
 		{name: "panic with text", handler: func(*work.Job) (any, error) { panic("out of beer") },
-			text: "panic: out of beer", stack: "work_test.panics", matches: has[*work.PanicError]},
+			text: "panic: out of beer", stack: "outcomes_test.panics", matches: has[*work.PanicError]},
 		{name: "panic with an error", handler: func(*work.Job) (any, error) { panic(fmt.Errorf("wrapped: %w", cause)) },
-			text: "panic: wrapped: a cause", stack: "work_test.panics", matches: wraps(cause)},
+			text: "panic: wrapped: a cause", stack: "outcomes_test.panics", matches: wraps(cause)},
 		//lint:ignore nilness a panic with nil is what this row is about
 		{name: "panic with nil", handler: func(*work.Job) (any, error) { panic(nil) },
-			text: "panic: panic called with nil argument", stack: "work_test.panics", matches: has[*work.PanicError]},
+			text: "panic: panic called with nil argument", stack: "outcomes_test.panics",
+			matches: has[*work.PanicError]},
 		{name: "panic with an error whose Error panics",
 			handler: func(*work.Job) (any, error) { panic(&hostile{text: boom[string]}) },
-			text:    "panic: a *work_test.hostile whose text could not be had", stack: "work_test.panics",
+			text:    "panic: a *outcomes_test.hostile whose text could not be had", stack: "outcomes_test.panics",
 			matches: has[*work.PanicError]},
 		//lint:ignore nilness a nil dereference is what this row is about
 		{name: "nil dereference", handler: func(*work.Job) (any, error) { return (*hostile)(nil).name, nil },
-			text: "panic: runtime error: invalid memory address", stack: "work_test.panics",
+			text: "panic: runtime error: invalid memory address", stack: "outcomes_test.panics",
 			matches: has[*work.PanicError]},
 		{name: "panic in middleware", around: func(context.Context, *work.Job, work.NextFunc) error {
 			panic("at the door")
 		},
-			text: "panic: at the door", stack: "work_test.panics", matches: has[*work.PanicError]},
+			text: "panic: at the door", stack: "outcomes_test.panics", matches: has[*work.PanicError]},
 		{name: "wrapped panic", around: func(ctx context.Context, _ *work.Job, next work.NextFunc) (err error) {
 			defer func() {
 				err = fmt.Errorf("audited: %w",
@@ -140,9 +143,9 @@ func goexits() []misdeed {
 func errorsThatMisbehave() []misdeed {
 	return []misdeed{
 		{name: "error whose Error panics", handler: fails(&hostile{text: boom[string]}),
-			text: "a *work_test.hostile whose text could not be had", matches: isHostile("")},
+			text: "a *outcomes_test.hostile whose text could not be had", matches: isHostile("")},
 		{name: "nil pointer as an error", handler: fails((*hostile)(nil)),
-			text:    "a *work_test.hostile whose text could not be had",
+			text:    "a *outcomes_test.hostile whose text could not be had",
 			matches: func(err error) bool { return err == (*hostile)(nil) }},
 		{name: "error whose Unwrap panics", handler: fails(&hostile{name: "u", unwrap: boom[error]}), text: "u",
 			matches: isHostile("u")},
@@ -153,7 +156,7 @@ func errorsThatMisbehave() []misdeed {
 		{name: "next called twice", around: func(ctx context.Context, _ *work.Job, next work.NextFunc) error {
 			_, _ = next(ctx), next(ctx) // swallowed
 			return nil
-		}, text: "next was called twice", matches: wraps(work.NextCalledTwice)},
+		}, text: "next was called twice", matches: misusesNext(enginetest.NextCalledTwice)},
 	}
 }
 
@@ -171,6 +174,13 @@ func has[E interface {
 
 func wraps(target error) func(error) bool {
 	return func(err error) bool { return errors.Is(err, target) }
+}
+
+// misusesNext tells whether an error is that of a middleware that does with next what the text says.
+func misusesNext(text string) func(error) bool {
+	return func(err error) bool {
+		return errors.Is(err, work.ErrNextMisused) && strings.HasSuffix(err.Error(), text)
+	}
 }
 
 func isHostile(name string) func(error) bool {
@@ -249,11 +259,4 @@ func (c misdeed) check(t *testing.T, k *kit, id string) {
 		assert.Contains(t, kept.Errors[0].Stack, c.stack)
 	}
 	assert.Greater(t, k.Due("retry", id), failed.Begun)
-}
-
-// Tests beside the package do not see what it bounds, so their kit says it again.
-func TestTheKitKnowsTheBounds(t *testing.T) {
-	t.Parallel()
-	assert.Equal(t, work.MaxPerWorker, pooltest.MaxPerWorker)
-	assert.Equal(t, work.MaxResultBytes, pooltest.MaxResultBytes)
 }

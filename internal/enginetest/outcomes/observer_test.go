@@ -1,4 +1,4 @@
-package work_test
+package outcomes_test
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -17,6 +18,7 @@ import (
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/ids"
+	"github.com/265d0351/work/internal/inside"
 	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -211,14 +213,17 @@ func TestTheLogFollowsItsLevelWhileThePoolRuns(t *testing.T) {
 
 func TestAnObserverThatPanicsIsReportedAgainAfterAMinuteWithACount(t *testing.T) {
 	t.Parallel()
-	log := &journal{}
-	s := work.NewStream(log.logger(), []work.Observer{work.ObserverFunc(func(event.Event) { panic("again") })})
-	for range 10 {
-		s.Emit(event.JobsDropped{Count: 1})
-	}
-	require.Len(t, log.with("panicked"), 1)
-	s.ToldLongAgo()
-	s.Emit(event.JobsDropped{Count: 1})
-	require.Len(t, log.with("panicked"), 2)
-	assert.Contains(t, log.with("panicked")[1], " panics=10 ")
+	synctest.Test(t, func(t *testing.T) {
+		log := &journal{}
+		emit := inside.Enqueuer(pooltest.EnqueuerOn(&pooltest.StubDriver{}, "test", work.WithLogger(log.logger()),
+			work.WithObserver(work.ObserverFunc(func(event.Event) { panic("again") })))).Emit
+		for range 10 {
+			emit(event.JobsDropped{Count: 1})
+		}
+		require.Len(t, log.with("panicked"), 1)
+		pooltest.Elapse(time.Minute)
+		emit(event.JobsDropped{Count: 1})
+		require.Len(t, log.with("panicked"), 2)
+		assert.Contains(t, log.with("panicked")[1], " panics=10 ")
+	})
 }

@@ -1,4 +1,4 @@
-package work_test
+package serving_test
 
 import (
 	"context"
@@ -152,7 +152,7 @@ func TestAFencedWorkerRegistersWithWhatItServesNow(t *testing.T) {
 		pooltest.Receive(t, p.Began)
 		require.ErrorIs(t, pool.Withdraw(briefly(), "a"), context.Canceled)
 		require.NoError(t, pool.Withdraw(k.Ctx(), "b"))
-		k.bury(pooltest.WorkerID(pool))
+		k.Bury(pooltest.WorkerID(pool))
 		pooltest.Await[event.WorkerFenced](t, k.Spy, nil)
 		assert.Equal(t, []string{"c"}, k.serves(), "nothing is held by the new one")
 		withdrawn := make(chan error, 1)

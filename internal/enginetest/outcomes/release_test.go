@@ -1,6 +1,7 @@
-package work_test
+package outcomes_test
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -125,11 +126,11 @@ func TestAHandlerCutShortByAStopIsGivenBackUnlessItSaysOtherwise(t *testing.T) {
 		options := k.Options()
 		options.ShutdownTimeout = -1
 		begun := make(chan struct{}, 5)
-		handler := func(answer func(error) error) func(job *work.Job) error {
-			return func(job *work.Job) error {
+		handler := func(answer func(error) error) func(ctx context.Context) error {
+			return func(ctx context.Context) error {
 				begun <- struct{}{}
-				<-job.RunContext().Done()
-				return answer(job.RunContext().Err())
+				<-ctx.Done()
+				return answer(ctx.Err())
 			}
 		}
 		pool := work.NewWorkerPool(nil, 5, options).

@@ -1,4 +1,4 @@
-package pools_test
+package stopping_test
 
 import (
 	"context"

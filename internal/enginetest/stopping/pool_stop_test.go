@@ -1,4 +1,4 @@
-package work_test
+package stopping_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/inside"
 	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -196,34 +197,6 @@ func TestASecondStopThatIsInAHurryHurriesTheFirst(t *testing.T) {
 	})
 }
 
-func TestWhatDidNotBeginGoesBackInOrder(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s redistest.Server) {
-		k := newKit(t, s)
-		var want []string
-		var entries []work.Entry
-		for range 200 {
-			entries = append(entries, work.Entry{Name: "a"})
-		}
-		receipts, err := k.Enq.EnqueueMany(k.Ctx(), entries)
-		require.NoError(t, err)
-		for _, receipt := range receipts {
-			want = append(want, receipt.ID)
-		}
-		pool := work.NewWorkerPool(nil, 200, k.Options()).Job("a", pooltest.Nothing)
-		// The stop begins after the fetch has claimed and before a processor has taken anything up.
-		w := k.lone(pool, 200)
-		w.Halt()
-		w.Begin()
-		require.Eventually(t, func() bool { return w.Unbegun() == 200 }, pooltest.Patience, time.Millisecond)
-		require.Nil(t, w.Stop(pooltest.Patience))
-		assert.Equal(t, want, k.InLine("a"))
-		assert.Equal(t, 200, pooltest.Count[event.JobReleased](k.Spy))
-		assert.Zero(t, pooltest.Count[event.JobStarted](k.Spy))
-		k.NoWorker()
-	})
-}
-
 // stopWithin stops a pool with that much time and checks that it does not take more, whatever is wrong. (The slack is
 // that of a busy machine.)
 func stopWithin(t *testing.T, pool *work.WorkerPool, d time.Duration) error {
@@ -268,7 +241,7 @@ func TestAStopReturnsInTimeWhileRedisIsSilent(t *testing.T) {
 					assert.Len(t, stop.Released, 2)
 					assert.ErrorContains(t, err, "2 outcomes were not acknowledged by Redis")
 				}
-				pooltest.Receive(t, pool.Stopped()) // a stop that nobody waits for ends as well
+				pooltest.Receive(t, pool.Done()) // a stop that nobody waits for ends as well
 			})
 		})
 	}
@@ -317,8 +290,8 @@ func TestAStopReturnsInTimeWhileAnEnqueueIsUnderWay(t *testing.T) {
 					_, err := pool.Enqueuer().Enqueue(context.Background(), "a")
 					enqueued <- err
 				}()
-				require.Eventually(t, func() bool { return pool.Enqueuer().Intake().Callers() > 0 }, pooltest.Patience,
-					time.Millisecond)
+				intake := inside.Enqueuer(pool.Enqueuer()).Intake
+				require.Eventually(t, func() bool { return intake.Callers() > 0 }, pooltest.Patience, time.Millisecond)
 				_ = stopWithin(t, pool, 500*time.Millisecond) // in order only for the pool that never ran
 				var unknown *work.EnqueueError
 				require.ErrorAs(t, pooltest.Receive(t, enqueued), &unknown)
@@ -374,7 +347,7 @@ func TestAnotherWorkerTakesOverFromAStopThatWasCutShort(t *testing.T) {
 		proxy.Pause()
 		require.Error(t, stopWithin(t, pool, 300*time.Millisecond))
 		proxy.Resume()
-		pooltest.Receive(t, pool.Stopped())
+		pooltest.Receive(t, pool.Done())
 
 		ran := make(chan string, 1)
 		k.Start(work.NewWorkerPool(nil, 1, k.Options()).

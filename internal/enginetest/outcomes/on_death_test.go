@@ -1,4 +1,4 @@
-package work_test
+package outcomes_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/enginetest"
 	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -93,7 +94,7 @@ func TestAnOnDeathThatFailsIsReported(t *testing.T) {
 		"ends its goroutine": {runtime.Goexit,
 			func(t *testing.T, err error) { assert.ErrorAs(t, err, new(*work.GoexitError)) }},
 		"does not return": {func() { <-release },
-			func(t *testing.T, err error) { assert.ErrorIs(t, err, work.ErrHookLate) }},
+			func(t *testing.T, err error) { assert.ErrorContains(t, err, enginetest.HookLate) }},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

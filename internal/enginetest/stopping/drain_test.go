@@ -1,4 +1,4 @@
-package work_test
+package stopping_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/enginetest"
 	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -130,7 +131,7 @@ func TestDrainWaitsForOtherWorkers(t *testing.T) {
 		idle := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("a", pooltest.Nothing))
 		drained := make(chan error, 1)
 		go func() { drained <- idle.Drain(k.Ctx()) }()
-		ctx, cancel := context.WithTimeout(context.Background(), 2*work.DrainInterval)
+		ctx, cancel := context.WithTimeout(context.Background(), 2*enginetest.DrainInterval)
 		defer cancel()
 		require.ErrorIs(t, idle.Drain(ctx), context.DeadlineExceeded)
 		require.Empty(t, drained)
@@ -162,21 +163,9 @@ func TestADrainThatIsOverNamesWhatIsServedNow(t *testing.T) {
 	})
 }
 
-// A pool that has not moved what is due: it is named although nothing of it waits in its queue.
-func TestADrainThatIsOverNamesWhatIsDue(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s redistest.Server) {
-		k := newKit(t, s)
-		for _, name := range []string{"a", "other"} {
-			_, err := k.Enq.EnqueueIn(k.Ctx(), name, time.Hour)
-			require.NoError(t, err)
-		}
-		pool := work.NewWorkerPool(nil, 1, k.Options()).Job("a", pooltest.Nothing)
-		assert.Empty(t, pool.WhatIsLeft(pooltest.StoreOf(k.Enq)), "it is not due yet")
-		for _, id := range k.Strings("ZRANGE", "scheduled", 0, -1) {
-			k.Do("ZADD", "scheduled", "XX", 1, id)
-		}
-		assert.Equal(t, ` (queue "a" has 0 waiting and 0 running, and more that is due)`,
-			pool.WhatIsLeft(pooltest.StoreOf(k.Enq)))
-	})
+// briefly is a ctx that ends at once.
+func briefly() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
 }

@@ -1,4 +1,4 @@
-package work_test
+package stopping_test
 
 import (
 	"context"
@@ -49,7 +49,7 @@ func (m *meeting) come(ctx context.Context, who string) bool {
 // manyHolding is a pool of so many workers all of which run jobs of one name until their ctx ends.
 func (k *kit) manyHolding(o work.WorkerOptions, workers int, tampered *pooltest.Tampered) (pool *work.WorkerPool,
 	ids []string) {
-	processors := workers * work.MaxPerWorker
+	processors := workers * pooltest.MaxPerWorker
 	ids = pooltest.IdsOf(k.EnqueueNumbers("n", 0, processors))
 	began := make(chan struct{}, processors)
 	pool = work.NewWorkerPool(nil, processors, o).Job("n", func(ctx context.Context, _ int) error {
@@ -94,7 +94,7 @@ func TestAHurriedStopRequeuesWithoutTurns(t *testing.T) {
 		require.NoError(t, stopped.Err, "all is acknowledged in time")
 		assert.Len(t, stopped.Released, len(ids))
 		assert.Zero(t, k.Number("HLEN", "claimed"))
-		assert.ElementsMatch(t, ids, k.queued("n"))
+		assert.ElementsMatch(t, ids, k.InLine("n"))
 		k.NoWorker()
 	})
 }
@@ -117,7 +117,7 @@ func TestAnObserverDoesNotHoldUpWhatOthersRequeue(t *testing.T) {
 		var stopped *work.StopError
 		require.ErrorAs(t, k.Stop(pool), &stopped)
 		require.NoError(t, stopped.Err)
-		assert.Equal(t, ids, k.queued("n"), "in the order in which they were fetched")
+		assert.Equal(t, ids, k.InLine("n"), "in the order in which they were fetched")
 		k.NoWorker()
 	})
 }
@@ -153,7 +153,8 @@ func TestATurnThatIsNotEndedHoldsNoOutcomeUp(t *testing.T) {
 			return nil
 		})
 		require.NoError(t, pool.Start(k.Ctx()))
-		end := pool.TakeTurn(k.Ctx(), "back")
+		end, err := pooltest.Parts(pool).Requeued.Begin(k.Ctx(), "back")
+		require.NoError(t, err)
 		defer end()
 		back := k.Enqueue("back")
 		pooltest.Receive(t, began)
@@ -162,7 +163,7 @@ func TestATurnThatIsNotEndedHoldsNoOutcomeUp(t *testing.T) {
 		var stopped *work.StopError
 		require.ErrorAs(t, k.Stop(pool), &stopped)
 		require.NoError(t, stopped.Err, "all outcomes are acknowledged in time")
-		assert.Equal(t, []string{back.ID}, k.queued("back"))
+		assert.Equal(t, []string{back.ID}, k.InLine("back"))
 		assert.Equal(t, 1, k.Number("HLEN", "jobs"), "the other one has ended")
 		k.NoWorker()
 	})
@@ -204,7 +205,7 @@ func TestARefusedOutcomeDoesNotKeepOthersFromBeingRequeued(t *testing.T) {
 		var stopped *work.StopError
 		require.ErrorAs(t, <-stopping, &stopped)
 		require.NoError(t, stopped.Err)
-		assert.Equal(t, []string{back.ID}, k.queued("back"))
+		assert.Equal(t, []string{back.ID}, k.InLine("back"))
 		assert.Equal(t, 1, k.Number("ZCARD", "retry"))
 		k.NoWorker()
 	})

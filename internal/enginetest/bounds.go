@@ -1,0 +1,14 @@
+package enginetest
+
+import "time"
+
+// DrainInterval is between two looks of a drain at the most. The tests of the root compare it.
+const DrainInterval = 50 * time.Millisecond
+
+// What errors say that the root does not export, which its own tests compare as well.
+const (
+	FencedMeanwhile = "this worker goes on under a new id: what it serves is told once more"
+	HookLate        = "OnDeath has not returned within 5s: its ctx has ended, and it is not waited for any longer"
+	ListedWrongly   = "jobs of a withdrawn name are listed with this worker that it does not hold"
+	NextCalledTwice = "next was called twice, it runs the job and may be called once"
+)
