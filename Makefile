@@ -7,7 +7,7 @@ SERVERS ?= .cache/servers
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test race lint fmt tidy fuzz bench bench-table cover mutants long fault-long scale scale-partitions partitions \
-	partitions-faults partitions-model keys keys-model flows steps replicas coming-over races-long rates-long cron-long \
+	partitions-faults partitions-model keys models-long flows steps replicas coming-over races-long rates-long cron-long \
 	reads-long \
 	names-long fleet-long crashes-long pages-long search-long doctor-long due-long drivers-long servers drivers-bench oidc pictures book \
 	image release ci clean
@@ -50,7 +50,7 @@ cover: ## write the coverage of all packages by all tests to cover.out
 mutants: ## break the scripts one line at a time: which test sees it? (about half an hour)
 	go run ./tools/mutants
 
-long: fault-long scale partitions partitions-faults keys replicas coming-over races-long rates-long cron-long reads-long names-long fleet-long crashes-long pages-long search-long doctor-long due-long drivers-long ## every long form below (two to three hours; run it before a release)
+long: fault-long scale partitions partitions-faults keys partitions-model models-long replicas coming-over races-long rates-long cron-long reads-long names-long fleet-long crashes-long pages-long search-long doctor-long due-long drivers-long ## every long form below (three to four hours; run it before a release)
 
 fault-long: ## kill, stop, cut and fill for as long as docs/reliability.md says, and write its figures (about four minutes)
 	@mkdir -p .cache && rm -f .cache/faults.jsonl
@@ -116,9 +116,9 @@ bench-table: ## all scenarios, also beside gocraft/work (GOCRAFT=a checkout), in
 drivers-bench: ## clients of Redis below this library, side by side, into docs/performance.md (a quarter of an hour)
 	cd bench && go run . --drivers --quick --rounds 7 --write ../docs/performance.md
 
-keys-model: ## random requests about jobs with keys, against a model of them: 2,000 runs on both Redis (half an hour)
-	WORK_KEYED_MODEL=1 WORK_REQUIRE_REDIS=1 \
-		go test -count=1 -timeout 120m -v -run TestModelOfKeys ./internal/rdb -rapid.checks=2000
+models-long: ## random requests about jobs, with keys and without, against models of them: 1,000 runs each on both Redis (half an hour)
+	WORK_MODELS_LONG=1 WORK_REQUIRE_REDIS=1 \
+		go test -count=1 -timeout 120m -v -run 'TestModelO' ./internal/rdb -rapid.checks=1000
 
 races-long: ## 1,000 rounds of each control by hand against fetch, settle, due and reap (a few minutes)
 	WORK_RACES_LONG=1 WORK_REQUIRE_REDIS=1 \

@@ -433,7 +433,7 @@ func TestRandomRunsOfKeysKeepTheRules(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			onEach(t, func(t *testing.T, s *site) {
-				runs := uint64(5)
+				runs := uint64(3)
 				if s.clock == nil {
 					runs = 2
 				}

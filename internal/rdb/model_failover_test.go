@@ -40,12 +40,19 @@ func (s *site) photograph(t require.TestingT) []photoKey {
 	state := s.dump(t)
 	for _, name := range slices.Concat(slices.Collect(maps.Keys(state.lists)), slices.Collect(maps.Keys(state.maps))) {
 		kind := text(s.cmd(t, "TYPE", name))
+		if kind == "none" {
+			continue // it has expired meanwhile
+		}
 		args := []any{s.key(name)}
 		content := []string{}
-		if value := s.cmd(t, commands[kind][0].(string), name, commands[kind][1:]...); kind == "string" {
-			content = append(content, text(value))
-		} else {
+		switch value := s.cmd(t, commands[kind][0].(string), name, commands[kind][1:]...); {
+		case kind != "string":
 			content = texts(t, value)
+		case value != nil:
+			content = append(content, text(value))
+		}
+		if len(content) == 0 {
+			continue // as above
 		}
 		for i := range content {
 			if kind == "zset" { // the score comes first

@@ -3,8 +3,6 @@ package rdb_test
 import (
 	"fmt"
 	"maps"
-	"math"
-	"os"
 	"slices"
 	"testing"
 
@@ -17,23 +15,18 @@ import (
 
 // This model test is about jobs that have keys, as model_run_test.go is about all others: random requests of several
 // enqueuers, workers and people, some of which lose their reply, or land late or twice, while workers die and rules
-// change. After each of them what is in Redis is compared with the model. WORK_KEYED_MODEL=1 makes as many runs on a
-// real Redis as on the embedded one; the flag -rapid.checks says how many.
+// change. After each of them what is in Redis is compared with the model.
 
 func TestModelOfKeysOnTheEmbeddedRedis(t *testing.T) {
 	t.Parallel()
 	redistest.SkipUnderRace(t, "its Lua is slow, and the same runs are made on a real one")
 	server := redistest.Embedded(t)
-	runKeyedModel(t, newSite(t, server.DSN(), server.Embedded()), math.MaxInt)
+	runKeyedModel(t, newSite(t, server.DSN(), server.Embedded()), modelRuns(40))
 }
 
 func TestModelOfKeysOnARealRedis(t *testing.T) {
 	t.Parallel()
-	runs := redistest.Volume(25, 6)
-	if os.Getenv("WORK_KEYED_MODEL") != "" {
-		runs = math.MaxInt
-	}
-	runKeyedModel(t, patientSite(t), runs)
+	runKeyedModel(t, patientSite(t), modelRuns(redistest.Volume(25, 6)))
 }
 
 // runKeyedModel makes random runs. Only the first ones, of which there are so many, do anything until one fails.

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"math"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -35,12 +36,20 @@ func TestModelOnTheEmbeddedRedis(t *testing.T) {
 	t.Parallel()
 	redistest.SkipUnderRace(t, "its Lua is slow, and the same runs are made on a real one")
 	server := redistest.Embedded(t)
-	runModel(t, newSite(t, server.DSN(), server.Embedded()), math.MaxInt)
+	runModel(t, newSite(t, server.DSN(), server.Embedded()), modelRuns(40))
 }
 
 func TestModelOnARealRedis(t *testing.T) {
 	t.Parallel()
-	runModel(t, patientSite(t), redistest.Volume(25, 6))
+	runModel(t, patientSite(t), modelRuns(redistest.Volume(25, 6)))
+}
+
+// modelRuns are as many as -rapid.checks says with WORK_MODELS_LONG=1.
+func modelRuns(usual int) int {
+	if os.Getenv("WORK_MODELS_LONG") != "" {
+		return math.MaxInt
+	}
+	return usual
 }
 
 // patientSite is a real Redis whose answers are waited for, however busy the machine is: which of them are lost the

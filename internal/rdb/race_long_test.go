@@ -12,6 +12,7 @@ import (
 
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisconn"
+	"github.com/265d0351/work/internal/redistest"
 )
 
 // scribbler is a handler that logs and saves, without end, until its claim is gone.
@@ -99,10 +100,7 @@ func takeAway(t *testing.T, s *site, b *scribbler) {
 func TestLogsAndStatesOfALostClaimDoNotMix(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s *site) {
-		rounds := 1000
-		if s.clock == nil {
-			rounds = 200
-		}
+		rounds := redistest.Rounds(s.clock, 300, 100)
 		for round := range rounds {
 			s.enqueue(t, "a", "a1")
 			number := int64(round + 1)

@@ -61,7 +61,7 @@ func TestWhatIsFrozenForOneThatGoes(t *testing.T) {
 func TestWhatIsFrozenForOneThatIsClosed(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, server redistest.Server) {
-		for _, d := range redistest.Some([]*dying{{}, {named: "partition/thaw", at: 1},
+		for _, d := range redistest.SomeOn(server, []*dying{{}, {named: "partition/thaw", at: 1},
 			{named: "partition/thaw", at: 1, after: true},
 			{named: "partition/receive", at: 1}, {named: "partition/receive", at: 1, after: true},
 			{named: "partition/hand_over", at: 1}, {named: "partition/hand_over", at: 1, after: true}}) {

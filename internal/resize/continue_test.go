@@ -56,7 +56,7 @@ func (s *town) finished(t *testing.T, open int) {
 func TestWhatAMoverHasLeftIsGoneOnWith(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, server redistest.Server) {
-		for _, d := range redistest.Some([]*dying{{named: "partition/write_map", at: 1},
+		for _, d := range redistest.SomeOn(server, []*dying{{named: "partition/write_map", at: 1},
 			{named: "partition/write_map", at: 1, after: true},
 			{named: "partition/write_map", at: 3, after: true}, {named: "partition/lead", at: 1},
 			{named: "partition/freeze", at: 3, after: true}, {named: "partition/hand_over", at: 2},
@@ -203,7 +203,7 @@ func TestListsThatAMoverHasLeftAreForgotten(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, server redistest.Server) {
 		ctx := context.Background()
-		for _, d := range redistest.Some([]*dying{{named: "partition/forget_tracked", at: 1},
+		for _, d := range redistest.SomeOn(server, []*dying{{named: "partition/forget_tracked", at: 1},
 			{named: "partition/forget_tracked", at: 2, after: true}, {named: "partition/forget_tracked", at: 3}}) {
 			t.Run(fmt.Sprint(d.at, d.after), func(t *testing.T) {
 				s := newTown(t, server)

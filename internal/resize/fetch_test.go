@@ -16,7 +16,7 @@ import (
 func TestDeadMembersAreFetched(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, server redistest.Server) {
-		for _, d := range redistest.Some([]*dying{{},
+		for _, d := range redistest.SomeOn(server, []*dying{{},
 			{named: "partition/freeze", at: 2}, {named: "partition/freeze", at: 2, after: true},
 			{named: "partition/receive", at: 1}, {named: "partition/receive", at: 1, after: true},
 			{named: "partition/hand_over", at: 1}, {named: "partition/hand_over", at: 1, after: true}}) {

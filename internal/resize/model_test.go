@@ -34,7 +34,7 @@ import (
 func TestModelOfPartitionsOnTheEmbeddedRedis(t *testing.T) {
 	t.Parallel()
 	redistest.SkipUnderRace(t, "its Lua is slow, and the same runs are made on a real one")
-	runPartitions(t, redistest.Embedded(t).DSN(), 3)
+	runPartitions(t, redistest.Embedded(t).DSN(), 1)
 }
 
 func TestModelOfPartitionsOnARealRedis(t *testing.T) {

@@ -19,7 +19,7 @@ func TestATargetThatHasABatchIsToGo(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, server redistest.Server) {
 		for _, took := range []bool{true, false} {
-			for _, d := range redistest.Some([]*dying{{}, {named: "partition/receive", at: 1},
+			for _, d := range redistest.SomeOn(server, []*dying{{}, {named: "partition/receive", at: 1},
 				{named: "partition/receive", at: 1, after: true}, {named: "partition/hand_over", at: 1},
 				{named: "partition/hand_over", at: 1, after: true}}) {
 				t.Run(fmt.Sprint(took, d.named, d.after), func(t *testing.T) {

@@ -19,7 +19,7 @@ func TestABucketOnItsWayToOneThatIsNotWanted(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, server redistest.Server) {
 		for _, wanted := range []int{1, 2} {
-			for _, d := range redistest.Some([]*dying{{named: "partition/freeze", after: true, at: 2},
+			for _, d := range redistest.SomeOn(server, []*dying{{named: "partition/freeze", after: true, at: 2},
 				{named: "partition/receive", at: 1}, {named: "partition/receive", after: true, at: 1},
 				{named: "partition/hand_over", after: true, at: 1}}) {
 				t.Run(fmt.Sprint(wanted, d.named, d.after), func(t *testing.T) {

@@ -60,7 +60,7 @@ func (t tests) run(ctx context.Context, tree, program string) (seen, error) {
 		arguments = append(arguments, "-rapid.shrinktime=1ms") // nobody reads the script of a run that must fail
 	}
 	cmd := exec.CommandContext(ctx, "go", arguments...)
-	cmd.Dir, cmd.Env = dir, inTree(tree)
+	cmd.Dir, cmd.Env = dir, append(inTree(tree), "WORK_MODELS_LONG=1") // all runs of a model, not a short form of it
 	var events, complaints bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &events, &complaints
 	err := cmd.Run()
