@@ -140,7 +140,7 @@ reads-long: ## what Redis spends on each read over 4 x 1,000,000 jobs (2 GB, a f
 
 names-long: ## start and stop with 10,000 names, round trips of all that is done about them, and what their history costs (two minutes)
 	WORK_NAMES_LONG=1 WORK_REQUIRE_REDIS=1 \
-		go test -count=1 -v -timeout 30m -run 'TestAPoolOfTenThousandNames|TestWhatHistoryCosts|TestRoundTripsDoNotGrowWithNames' . ./internal/history
+		go test -count=1 -v -timeout 30m -run 'TestAPoolOfTenThousandNames|TestWhatHistoryCosts|TestRoundTripsDoNotGrowWithNames' ./internal/enginetest/growth ./internal/history
 
 pages-long: ## the same of each page of the dashboard, into docs/dashboard.md
 	WORK_PAGES_LONG=1 WORK_PAGES_FIGURES=$(CURDIR)/docs/dashboard.md WORK_REQUIRE_REDIS=1 \

@@ -1,6 +1,7 @@
 package work_test
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"testing"
@@ -17,54 +18,6 @@ import (
 	"github.com/265d0351/work/internal/redistest"
 )
 
-func TestJobsOfADeadWorkerStartElsewhereInOrder(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s redistest.Server) {
-		k := newKit(t, s)
-		receipts := k.EnqueueNumbers("n", 0, 20)
-		victim := k.Holding(t, "n", 20)
-
-		gate, began := make(chan struct{}), make(chan int, 30)
-		var last time.Time
-		survivor := work.NewWorkerPool(nil, 1, k.Options()).Job("n", func(n int) error {
-			began <- n
-			if n == 20 {
-				<-gate
-			}
-			return nil
-		})
-		k.EnqueueNumbers("n", 20, 25)
-		k.Start(survivor)
-		require.Equal(t, 20, pooltest.Receive(t, began), "the survivor is busy, four more wait")
-
-		dead := pooltest.WorkerID(victim)
-		victim.Crash()
-		killed := time.Now()
-		reaped := pooltest.Await(t, k.Spy, func(e event.WorkerReaped) bool { return e.Worker == dead })
-		assert.Equal(t, 20, reaped.Jobs)
-		assert.Equal(t, 20, k.Number("HLEN", "crashes"))
-		for _, receipt := range receipts {
-			assert.Equal(t, []string{dead}, k.DiedWith(receipt.ID))
-		}
-
-		close(gate)
-		var order []int
-		for range 24 {
-			order = append(order, pooltest.Receive(t, began))
-			if len(order) == 20 {
-				last = time.Now()
-			}
-		}
-		assert.Equal(t, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 21, 22, 23, 24},
-			order)
-		assert.Less(t, last.Sub(killed), 10*time.Second, "the package integration is stricter")
-		require.NoError(t, survivor.Drain(k.Ctx()))
-		k.Until("nothing of the dead worker is left", func() bool { return len(k.Remains(dead)) == 0 })
-		assert.Zero(t, k.Number("SISMEMBER", "dead", dead))
-		k.Empty("n")
-	})
-}
-
 // TestTheLookThatFindsAWorkerDeadPutsItsJobsBack: the next one comes a second later.
 func TestTheLookThatFindsAWorkerDeadPutsItsJobsBack(t *testing.T) {
 	t.Parallel()
@@ -74,7 +27,7 @@ func TestTheLookThatFindsAWorkerDeadPutsItsJobsBack(t *testing.T) {
 		victim := k.Holding(t, "n", 5)
 		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("other", func() error { return nil }))
 		pool.StopDaemons() // its own reaper would look as well
-		victim.Crash()
+		k.Crash(victim)
 		// one heartbeat may still be on its way
 		heart := "worker:" + pooltest.WorkerID(victim)
 		k.Until("its heart has lapsed", func() bool { return k.Number("EXISTS", heart) == 0 })
@@ -96,7 +49,7 @@ func TestManyReapersAtOncePutEachJobBackOnce(t *testing.T) {
 		victim := k.Holding(t, "n", 100)
 		other := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("other", func() error { return nil }))
 		dead := pooltest.WorkerID(victim)
-		victim.Crash()
+		k.Crash(victim)
 		k.Bury(dead)
 
 		var reapers sync.WaitGroup
@@ -124,35 +77,6 @@ func TestManyReapersAtOncePutEachJobBackOnce(t *testing.T) {
 		assert.Zero(t, k.Number("HLEN", "claimed"))
 		assert.Equal(t, 1, k.Number("ZCARD", "stopped"))
 		assert.Contains(t, k.Text("HGET", "stopped:info", dead), `"held":{"jobs":100,`, "whoever removed it")
-	})
-}
-
-func TestAReaperGoesOnWhereAnotherStopped(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s redistest.Server) {
-		k := newKit(t, s)
-		ids := pooltest.IdsOf(k.EnqueueNumbers("n", 0, 10))
-		victim := k.Holding(t, "n", 10)
-		dead := pooltest.WorkerID(victim)
-		victim.Crash()
-		k.Bury(dead)
-		elements := k.Strings("LRANGE", "worker:"+dead+":inprocess:n", 0, 3)
-		slices.Reverse(elements)
-		driver, err := redisconn.Open(s.DSN())
-		require.NoError(t, err)
-		defer driver.Close()
-		corpse := rdb.NewStore(driver, k.Namespace).Worker(dead)
-		_, err = corpse.Settle(k.Ctx(), []redisconn.Call{
-			corpse.Release(rdb.Released{Queue: "n", Elements: elements, Died: dead}),
-		})
-		require.NoError(t, err)
-		require.Equal(t, ids[6:], k.InLine("n"), "the first reaper died here")
-
-		k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("other", func() error { return nil }))
-		reaped := pooltest.Await(t, k.Spy, func(e event.WorkerReaped) bool { return e.Worker == dead })
-		assert.Equal(t, 6, reaped.Jobs)
-		k.Until("nothing of the dead worker is left", func() bool { return len(k.Remains(dead)) == 0 })
-		assert.Equal(t, ids, k.InLine("n"))
 	})
 }
 
@@ -201,8 +125,8 @@ func TestADeadWorkerWithABrokenQueueDoesNotKeepOthersFromBeingReaped(t *testing.
 		k.EnqueueNumbers("fine", 0, 1)
 		victim := k.Holding(t, "fine", 1)
 		k.Do("SET", "queue:broken", "no list")
-		stuck.Crash()
-		victim.Crash()
+		k.Crash(stuck)
+		k.Crash(victim)
 		k.Bury(pooltest.WorkerID(stuck))
 		k.Bury(pooltest.WorkerID(victim))
 		other := work.NewWorkerPool(nil, 1, k.Options()).Job("other", func() error { return nil })
@@ -218,40 +142,6 @@ func TestADeadWorkerWithABrokenQueueDoesNotKeepOthersFromBeingReaped(t *testing.
 		require.NoError(t, reaper.Look(k.Ctx()))
 		pooltest.Await(t, k.Spy, func(e event.WorkerReaped) bool { return e.Worker == pooltest.WorkerID(stuck) })
 		assert.Equal(t, 1, k.Number("LLEN", "queue:broken"))
-	})
-}
-
-func TestTwoWorkersLookAfterTheOthers(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s redistest.Server) {
-		k := newKit(t, s)
-		var pools []*work.WorkerPool
-		var drivers []*pooltest.Tampered
-		for range 4 {
-			pool := work.NewWorkerPool(nil, 1, k.Options()).Job("n", func() error { return nil })
-			drivers = append(drivers, k.TamperWith(pool, &pooltest.Tampered{}))
-			pools = append(pools, k.Start(pool))
-		}
-		for _, d := range drivers {
-			d.UntilSent(t, "beat", 2)
-		}
-		looking := func() (n int) {
-			for _, d := range drivers {
-				if looks, _ := d.Sent("list_overdue"); looks > 0 {
-					n++
-				}
-			}
-			return n
-		}
-		assert.Equal(t, 2, looking())
-		holder, deputy := k.Text("GET", "lease"), k.Text("GET", "deputy")
-		for _, pool := range pools { // both go: two others take their places
-			if pooltest.WorkerID(pool) == holder || pooltest.WorkerID(pool) == deputy {
-				require.NoError(t, pool.Stop(k.Ctx()))
-			}
-		}
-		k.Until("two others look", func() bool { return looking() == 4 })
-		assert.NotContains(t, []string{holder, deputy}, k.Text("GET", "lease"))
 	})
 }
 
@@ -277,31 +167,121 @@ func TestAReaperThatDoesNotGetToLookGivesItsPlaceBack(t *testing.T) {
 	})
 }
 
-// During an upgrade workers of the version before are there: they write no deadline, and take one away with no worker.
-func TestWorkersThatWriteNoDeadlineAreReaped(t *testing.T) {
+// Workers of several processes have fetched by turns, in whatever order they are found dead.
+func TestJobsOfSeveralDeadWorkersComeBackInTheOrderOfTheirFetches(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
-		ids := pooltest.IdsOf(k.EnqueueNumbers("n", 0, 5))
-		victim := k.Holding(t, "n", 5)
-		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("other", func() error { return nil }))
-		victim.Crash()
-		k.Do("ZREM", "deadlines", pooltest.WorkerID(victim))
-		k.Do("ZADD", "deadlines", 1, "nobody")
-		k.Do("SADD", "workers", "old") // and one that lives
-		k.Do("SET", "worker:old", "RUN 1")
-		reaped := pooltest.Await(t, k.Spy,
-			func(e event.WorkerReaped) bool { return e.Worker == pooltest.WorkerID(victim) })
-		assert.Equal(t, 5, reaped.Jobs)
+		other := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("other", pooltest.Nothing))
+		var pools []*work.WorkerPool
+		began := make(chan string, 100)
+		for range 3 {
+			pools = append(pools, k.Start(work.NewWorkerPool(nil, 10, k.Another(pooltest.NewSpy())).
+				Job("n", func(ctx context.Context, job *work.Job, _ int) error {
+					began <- job.ID
+					<-ctx.Done()
+					return ctx.Err()
+				})))
+		}
+		var ids []string
+		for i := range 30 { // each is fetched in a millisecond of its own
+			ids = append(ids, pooltest.IdsOf(k.EnqueueNumbers("n", i, i+1))...)
+			require.Equal(t, ids[i], pooltest.Receive(t, began))
+			k.nextMillisecond()
+		}
+		var dead []string
+		for _, pool := range pools {
+			dead = append(dead, pooltest.WorkerID(pool))
+			k.Crash(pool)
+		}
+		slices.Reverse(dead)
+		reaper := other.NewReaper()
+		for _, id := range dead { // one in each look
+			left, err := reaper.Salvage(k.Ctx(), id)
+			require.NoError(t, err)
+			assert.Empty(t, left)
+		}
 		assert.Equal(t, ids, k.InLine("n"))
-		k.Until("the deadlines are those of the workers", func() bool {
-			listed := k.Strings("ZRANGE", "deadlines", 0, -1)
-			slices.Sort(listed)
-			wanted := []string{"old", pooltest.WorkerID(pool)}
-			slices.Sort(wanted)
-			return slices.Equal(wanted, listed)
-		})
-		assert.Equal(t, 1, k.Number("SISMEMBER", "workers", "old"), "it has a heartbeat")
-		k.Do("SREM", "workers", "old")
+		assert.Equal(t, 30, k.Number("HLEN", "crashes"))
 	})
+}
+
+// nextMillisecond waits until Redis' clock shows another one.
+func (k *kit) nextMillisecond() {
+	now := func() int64 {
+		at, err := pooltest.StoreOf(k.Enq).Time(k.Ctx())
+		require.NoError(k.T, err)
+		return at.UnixMilli()
+	}
+	for begun := now(); now() == begun; {
+	}
+}
+
+// A call that is refused has given nothing back: what it named is not taken for something that stands in the queue.
+func TestWhatIsGivenBackAfterARefusalStandsInTheQueueOnce(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		other := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("other", pooltest.Nothing))
+		ids, dead := k.deadWithJobs(2, 5)
+		reaper := other.NewReaper()
+		k.Do("HSET", "running:n", "of another type", "x")
+		for range 3 {
+			left, err := reaper.Salvage(k.Ctx(), dead...)
+			require.Error(t, err)
+			require.Len(t, left, 2)
+			require.LessOrEqual(t, reaper.Given("n"), len(ids), "it does not grow with the looks")
+		}
+		k.Do("DEL", "running:n")
+		left, err := reaper.Salvage(k.Ctx(), dead...)
+		require.NoError(t, err)
+		assert.Empty(t, left)
+		assert.Equal(t, ids, k.InLine("n"), "each once, in their order")
+	})
+}
+
+// What is known of a dead worker may be broken: its jobs go back all the same, and nothing is left of it.
+func TestADeadWorkerWhoseInfoIsBrokenIsTakenApart(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		other := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("other", pooltest.Nothing))
+		ids, dead := k.deadWithJobs(1, 3)
+		k.Do("DEL", "worker:"+dead[0]+":info")
+		k.Do("SADD", "worker:"+dead[0]+":info", "x")
+		k.Do("SREM", "workers", dead[0])
+		k.Do("SADD", "dead", dead[0])
+		reaper := other.NewReaper()
+		left, err := reaper.Salvage(k.Ctx(), dead...)
+		require.NoError(t, err)
+		assert.Empty(t, left)
+		assert.Equal(t, ids, k.InLine("n"))
+		assert.Zero(t, k.Number("SCARD", "dead"))
+	})
+}
+
+// deadWithJobs are workers that died while they ran so many jobs each, and the jobs in the order in which they were
+// fetched.
+func (k *kit) deadWithJobs(workers, each int) (ids, dead []string) {
+	k.T.Helper()
+	began := make(chan string, workers*each)
+	var pools []*work.WorkerPool
+	for range workers {
+		pools = append(pools, k.Start(work.NewWorkerPool(nil, each, k.Another(pooltest.NewSpy())).
+			Job("n", func(ctx context.Context, job *work.Job, _ int) error {
+				began <- job.ID
+				<-ctx.Done()
+				return ctx.Err()
+			})))
+	}
+	for i := range workers * each {
+		ids = append(ids, pooltest.IdsOf(k.EnqueueNumbers("n", i, i+1))...)
+		require.Equal(k.T, ids[i], pooltest.Receive(k.T, began))
+		k.nextMillisecond()
+	}
+	for _, pool := range pools {
+		dead = append(dead, pooltest.WorkerID(pool))
+		k.Crash(pool)
+	}
+	return ids, dead
 }

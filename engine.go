@@ -55,7 +55,6 @@ type engine struct {
 	delivered  atomic.Int64 // jobs that fetches have brought
 
 	times inside.Times
-	fleet int // so many workers are a large fleet: see heartbeater.maySkip
 }
 
 // usual are the times of every pool.
@@ -63,6 +62,7 @@ var usual = inside.Times{
 	Start: 2 * fetchTimeout, Stuck: 5 * time.Second, Hook: deathHookTime, Park: 5 * time.Second,
 	Tidy: maintain.JanitorInterval, DueRest: maintain.LongestRest, Survey: time.Minute, Stalled: 10 * time.Second,
 	ScaleLook: 5 * time.Second, ScaleIdle: 30 * time.Second, Waiting: 1_000, Ahead: aheadPatience,
+	Fleet: fleetOf,
 }
 
 // aheadPatience is how long what was fetched ahead waits for a processor. Were they all to get jobs of hours then, it
@@ -76,10 +76,10 @@ const deathHookTime = 5 * time.Second
 func (e *engine) set(options WorkerOptions) {
 	e.options, e.registered, e.incarnation = options, map[string]*registration{}, ids.Random(8)
 	e.events, e.home = newStream(options.Logger, options.Observers), newSite(e, 0)
-	e.times, e.fleet = usual, fleetOf
+	e.times = usual
 }
 
-// fleetOf is how many workers are a large fleet.
+// fleetOf is how many workers are a large fleet: see heartbeater.maySkip.
 const fleetOf = 1_000
 
 // host is the pool, as far as its workers ask it for something.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
-	"math"
 	"slices"
 	"time"
 
@@ -18,7 +17,6 @@ import (
 	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisconn"
-	"github.com/265d0351/work/internal/schedule"
 	"github.com/265d0351/work/internal/stopped"
 	"github.com/265d0351/work/internal/subscription"
 	"github.com/265d0351/work/internal/workgroup"
@@ -62,37 +60,6 @@ func (p *WorkerPool) Life() context.Context { return p.workers[0].life }
 func (p *WorkerPool) Waiter() *subscription.Waiter { return p.workers[0].queues.waiter }
 func (p *WorkerPool) OpenErr() error               { return p.openErr }
 
-// Crash is what is left of a pool whose process was killed: nothing is given back, settled or told to Redis any more.
-// Only its handlers are still there; their ctx has ended, and what they return reaches nobody.
-func (p *WorkerPool) Crash() {
-	p.mu.Lock()
-	p.state = poolStopping
-	p.mu.Unlock()
-	p.detach()
-	for _, loop := range []*lifecycle.Loop{p.scaling, p.joining} {
-		loop.Stop()
-		<-loop.Done()
-	}
-	for _, w := range p.workers {
-		w.stopRequested.Store(true) // what is fetched does not begin
-		w.settling.Stop()           // before the handlers learn of it
-	}
-	for _, w := range p.workers {
-		<-w.settling.Done()
-		w.kill()
-		<-w.fetching.Done()
-		<-w.beating.Done()
-		if w.daemons != nil {
-			w.daemons.stop()
-		}
-	}
-	for _, g := range p.groups {
-		g.runners.Close()
-	}
-	close(p.stopped)
-	p.closeConnection()
-}
-
 // OnStore makes an Enqueuer that uses a store.
 func OnStore(store *rdb.Store, opts ...EnqueuerOption) *Enqueuer {
 	var settings enqueuerSettings
@@ -121,14 +88,7 @@ func (e *Enqueuer) EnqueueOne(ctx context.Context, entry Entry) (Receipt, error)
 // StopDaemons ends what the first worker of the pool does for all.
 func (p *WorkerPool) StopDaemons() { p.workers[0].daemons.stop() }
 
-// SetFleet says how many workers are a large fleet; before the start.
-func (p *WorkerPool) SetFleet(workers int) { p.fleet = workers }
-
-// Spared tells whether the worker leaves heartbeats out.
-func (p *WorkerPool) Spared() bool { return p.workers[0].skippingBeat.Load() }
-
-func (p *WorkerPool) HeartbeatInterval() time.Duration { return p.workers[0].beats.Interval }
-func (p *WorkerPool) Store() *rdb.Store                { return p.home.store }
+func (p *WorkerPool) Store() *rdb.Store { return p.home.store }
 
 // Claim is the claim of the attempt that a handler has to do with, and whose it is.
 func (j *Job) Claim() (*rdb.Worker, rdb.Claim) {
@@ -197,9 +157,6 @@ func (d *deadPoolReaper) Salvage(ctx context.Context, ids ...string) (left []str
 // Given is how many jobs of a queue it remembers that it has put back.
 func (d *deadPoolReaper) Given(queue string) int { return len(d.given[queue]) }
 
-// Forgets has the worker believe that Redis may have lost all that it fetched.
-func (p *WorkerPool) Forgets() { p.workers[0].session().forgotten.Store(math.MaxInt64) }
-
 // Cache is the cache of the pool that runs the job.
 func (j *Job) Cache() *objects.Cache { return j.run.(*run).worker.site.objects.cache }
 
@@ -253,17 +210,6 @@ func ScheduleMistakes(spec, name string, opts PeriodicOptions) error {
 	_, mistakes := scheduleRequest{spec: spec, name: name, opts: opts}.schedule(1000)
 	return errors.Join(mistakes...)
 }
-
-// RegisterAgain registers the worker once more.
-func (p *WorkerPool) RegisterAgain(ctx context.Context) error {
-	w := p.current()[0]
-	return w.register(ctx, w.session(), "")
-}
-
-func (p *WorkerPool) DeclareLimits(ctx context.Context) error { return p.home.declareLimits(ctx) }
-
-// Declared are the schedules that the code declares.
-func (p *WorkerPool) Declared() *schedule.Declared { return p.home.declared() }
 
 // SetOnly sets the option.
 func (p *WorkerPool) SetOnly(names []string) { p.options.Only = names }

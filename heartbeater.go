@@ -176,7 +176,7 @@ func (h *heartbeater) beat(ctx context.Context) error {
 		h.clock.Dealt(h.worker.daemons.clockSetBack(ctx) == nil)
 	}
 	h.worker.clock.Learn(pulse.Time, sent, h.worker.clock.Local())
-	h.fleet = pulse.Workers > h.worker.engine.fleet
+	h.fleet = pulse.Workers > h.worker.engine.times.Fleet
 	h.worker.daemons.pulse(pulse)
 	if pulse.Map != h.worker.engine.directory.Map().Version {
 		h.worker.host.mapIs(pulse.Map)

@@ -26,6 +26,9 @@ func TestTheKitKnowsTheBounds(t *testing.T) {
 	for text, err := range map[string]error{
 		enginetest.FencedMeanwhile: work.ErrFencedMeanwhile, enginetest.HookLate: work.ErrHookLate,
 		enginetest.ListedWrongly: work.ErrListed, enginetest.NextCalledTwice: work.NextCalledTwice,
+		enginetest.NextEntries: work.NextEntries, enginetest.NextNilContext: work.NextNilContext,
+		enginetest.NextNotCalled: work.NextNotCalled, enginetest.NextTooLate: work.NextTooLate,
+		enginetest.NextUnfinished: work.NextUnfinished,
 	} {
 		assert.EqualError(t, err, text)
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/healthreport"
 	"github.com/265d0351/work/internal/history"
-	"github.com/265d0351/work/internal/inside"
 	"github.com/265d0351/work/internal/joblog"
 	"github.com/265d0351/work/internal/lifecycle"
 	"github.com/265d0351/work/internal/liveness"
@@ -219,17 +218,6 @@ func newQueues(s *site, life context.Context) *queues {
 		}, e.servedQueues()),
 		watch: subscription.NewWatch(e.quotaOf), surveys: subscription.NewSurveys(e.times.Survey),
 	}
-}
-
-// show adds what tests want of a worker to what they want of its pool, from the first worker on.
-func (w *worker) show(parts *inside.Parts) {
-	if len(parts.Workers) == 0 {
-		parts.Slots, parts.Waiter = w.slots, w.queues.waiter
-		if w.daemons != nil {
-			parts.Leased, parts.Periodics = w.daemons.leased.Load(), w.daemons.periodic
-		}
-	}
-	parts.Workers, parts.Stopping = append(parts.Workers, w.session().rdb.ID), w.stopping()
 }
 
 // group is up to maxPerWorker processors and the workers that fetch for them: one in each partition in which the pool

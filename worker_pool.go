@@ -375,7 +375,8 @@ func (p *WorkerPool) inside() inside.Of {
 
 // parts are those that tests want; p.mu is held.
 func (p *WorkerPool) parts() inside.Parts {
-	parts := inside.Parts{Times: &p.times, Clock: p.home.clock, Requeued: p.home.requeued, Serving: p.servedQueues()}
+	parts := inside.Parts{Times: &p.times, Clock: p.home.clock, Requeued: p.home.requeued, Serving: p.servedQueues(),
+		Declared: p.home.declared, DeclareLimits: p.home.declareLimits}
 	if p.home.objects != nil {
 		parts.Cache = p.home.objects.cache
 	}

@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -16,6 +17,7 @@ import (
 	"github.com/265d0351/work/internal/healthreport"
 	"github.com/265d0351/work/internal/history"
 	"github.com/265d0351/work/internal/ids"
+	"github.com/265d0351/work/internal/inside"
 	"github.com/265d0351/work/internal/joblog"
 	"github.com/265d0351/work/internal/liveness"
 	"github.com/265d0351/work/internal/needs"
@@ -238,4 +240,17 @@ func (w *worker) reregister(ctx context.Context, c *session) error {
 		w.handleDataLoss(c)
 	}
 	return nil
+}
+
+// show adds what tests want of a worker to what they want of its pool, from the first worker on.
+func (w *worker) show(parts *inside.Parts) {
+	if len(parts.Workers) == 0 {
+		parts.Slots, parts.Waiter, parts.Spared = w.slots, w.queues.waiter, w.skippingBeat.Load()
+		parts.Register = func(ctx context.Context) error { return w.register(ctx, w.session(), "") }
+		parts.Forget = func() { w.session().forgotten.Store(math.MaxInt64) }
+		if w.daemons != nil {
+			parts.Leased, parts.Periodics = w.daemons.leased.Load(), w.daemons.periodic
+		}
+	}
+	parts.Workers, parts.Stopping = append(parts.Workers, w.session().rdb.ID), w.stopping()
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisclock"
 	"github.com/265d0351/work/internal/requeue"
+	"github.com/265d0351/work/internal/schedule"
 	"github.com/265d0351/work/internal/subscription"
 	"github.com/265d0351/work/internal/waiting"
 	"github.com/265d0351/work/internal/workgroup"
@@ -49,6 +50,12 @@ type Parts struct {
 	Waiters   *waiting.Waiters     // of an enqueuer
 	Requeued  *requeue.Order       // whose turn it is to give jobs back, in the first partition of a pool
 	Serving   []string             // the queues that a pool serves now
+	Spared    bool                 // the worker leaves heartbeats out
+
+	Declared      func() *schedule.Declared       // the schedules that the code of a pool declares
+	DeclareLimits func(ctx context.Context) error // declares all limits of a pool once more
+	Register      func(ctx context.Context) error // registers the worker once more
+	Forget        func()                          // has the worker believe that Redis may have lost all that it fetched
 }
 
 // Times are how often the parts of a pool do what they do, how long they wait, and how many may. Nobody changes them
@@ -66,6 +73,7 @@ type Times struct {
 	ScaleIdle time.Duration // after which an idle worker leaves
 	Ahead     time.Duration // that what was fetched ahead waits for a processor
 
+	Fleet   int  // so many workers are a large fleet
 	Hasty   bool // batches of jobs that are taken together wait for no others
 	Waiting int  // so many handlers of a worker may wait for other jobs at once
 }

@@ -1,4 +1,4 @@
-package work_test
+package growth_test
 
 import (
 	"context"
@@ -172,7 +172,7 @@ func TestIdleWorkersOfAFleetSpareHeartbeats(t *testing.T) {
 			leave, entered := make(chan struct{}), make(chan struct{})
 			join := func(opts work.WorkerOptions, name string) *pooltest.Tampered {
 				pool := work.NewWorkerPool(nil, 1, opts).Job(name, func() error { close(entered); <-leave; return nil })
-				pool.SetFleet(fleet)
+				pooltest.Times(pool).Fleet = fleet
 				d := k.TamperWith(pool, &pooltest.Tampered{})
 				k.Start(pool)
 				return d
@@ -218,19 +218,20 @@ func TestASparedHeartbeatIsSentOnceThereIsAJob(t *testing.T) {
 		opts.HeartbeatLife = 2 * time.Second
 		ran := make(chan struct{})
 		pool := work.NewWorkerPool(nil, 1, opts).Job("n", func() error { <-ran; return nil })
-		pool.SetFleet(fleet)
+		pooltest.Times(pool).Fleet = fleet
 		k.Start(pool)
+		spared := func() bool { return pooltest.Parts(pool).Spared }
 		var took []time.Duration
 		for range rounds {
-			require.Eventually(t, pool.Spared, pooltest.Patience, time.Millisecond)
+			require.Eventually(t, spared, pooltest.Patience, time.Millisecond)
 			begun := time.Now()
 			k.Enqueue("n")
-			require.Eventually(t, func() bool { return !pool.Spared() }, pooltest.Patience, time.Millisecond)
+			require.Eventually(t, func() bool { return !spared() }, pooltest.Patience, time.Millisecond)
 			took = append(took, time.Since(begun))
 			ran <- struct{}{}
 		}
 		slices.Sort(took)
-		assert.Less(t, took[rounds/2], pool.HeartbeatInterval()/2, "%v", took)
+		assert.Less(t, took[rounds/2], opts.HeartbeatLife/3/2, "%v", took)
 	})
 }
 
@@ -296,7 +297,7 @@ func tripsOfSchedules(t *testing.T, s redistest.Server, n int) map[string]int64 
 
 	do("start", m.pool.Start)
 	stored(n, "start")
-	d := m.pool.Declared()
+	d := pooltest.Parts(m.pool).Declared()
 	do("declare again", d.Declare)
 	m.Do("UNLINK", "schedules")
 	do("restore", d.Restore)

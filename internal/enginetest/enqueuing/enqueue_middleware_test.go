@@ -1,4 +1,4 @@
-package work_test
+package enqueuing_test
 
 import (
 	"context"
@@ -138,23 +138,23 @@ func TestEnqueueMiddlewareRefuses(t *testing.T) {
 			return errClosedToday
 		},
 			errClosedToday, "closed today"},
-		{"with nothing", func(context.Context, []work.Entry, work.EnqueueFunc) error { return nil }, work.NextNotCalled,
-			"enqueue middleware 1 of 1: "},
+		{"with nothing", func(context.Context, []work.Entry, work.EnqueueFunc) error { return nil },
+			work.ErrNextMisused, "enqueue middleware 1 of 1: " + enginetest.NextNotCalled},
 		{"by too few entries", func(ctx context.Context, entries []work.Entry, next work.EnqueueFunc) error {
 			_, err := next(ctx, entries[1:])
 			return err
-		}, work.NextEntries, "enqueue middleware 1 of 1: "},
+		}, work.ErrNextMisused, "enqueue middleware 1 of 1: " + enginetest.NextEntries},
 		{"by too many entries, silently", func(ctx context.Context, entries []work.Entry, next work.EnqueueFunc) error {
 			receipts, _ := next(ctx, append(entries, entries...))
 			if len(receipts) != len(entries) {
 				panic("a receipt per entry, also with an error")
 			}
 			return nil
-		}, work.NextEntries, "enqueue middleware 1 of 1: "},
+		}, work.ErrNextMisused, "enqueue middleware 1 of 1: " + enginetest.NextEntries},
 		{"by no context", func(_ context.Context, entries []work.Entry, next work.EnqueueFunc) error {
 			_, err := next(nil, entries) //lint:ignore SA1012 that is the mistake
 			return err
-		}, work.NextNilContext, "enqueue middleware 1 of 1: "},
+		}, work.ErrNextMisused, "enqueue middleware 1 of 1: " + enginetest.NextNilContext},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -212,8 +212,8 @@ func TestWhatEnqueueMiddlewareReturnsDoesNotHideWhatIsStored(t *testing.T) {
 		{"an error, not stored", loud, true, errClosedToday},
 		{"around the error, stored", wrapping, false, nil},
 		{"around the error, not stored", wrapping, true, errClosedToday},
-		{"next called twice", again, false, work.NextCalledTwice},
-		{"next called twice, silently", againSilently, false, work.NextCalledTwice},
+		{"next called twice", again, false, misuse(enginetest.NextCalledTwice)},
+		{"next called twice, silently", againSilently, false, misuse(enginetest.NextCalledTwice)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -234,6 +234,11 @@ func TestWhatEnqueueMiddlewareReturnsDoesNotHideWhatIsStored(t *testing.T) {
 	}
 }
 
+// misuse stands for an error that says this of a middleware's next.
+type misuse string
+
+func (m misuse) Error() string { return string(m) }
+
 func assertFate(t *testing.T, err, want error, all []int, spoilt bool) {
 	t.Helper()
 	if want == nil {
@@ -244,6 +249,9 @@ func assertFate(t *testing.T, err, want error, all []int, spoilt bool) {
 	require.ErrorAs(t, err, &failed)
 	if invalid := new(work.InvalidError); errors.As(want, &invalid) {
 		require.ErrorAs(t, err, &invalid)
+	} else if said, is := want.(misuse); is {
+		require.ErrorIs(t, err, work.ErrNextMisused)
+		require.ErrorContains(t, err, string(said))
 	} else {
 		require.ErrorIs(t, err, want)
 	}
@@ -266,38 +274,43 @@ func TestEnqueueMiddlewareThatDoesNotWaitForNext(t *testing.T) {
 			return pass()
 		}
 		var kept work.EnqueueFunc
-		b.WrapIn([]work.EnqueueMiddleware{func(ctx context.Context, entries []work.Entry, next work.EnqueueFunc) error {
-			go func() { _, err := next(ctx, entries); ended <- err }()
-			<-sent
-			kept = next
-			return nil
-		}})
+		require.NoError(t, b.Close())
+		b.Enqueuer = pooltest.EnqueuerOn(m, b.Namespace, work.WithEnqueueMiddleware(
+			func(ctx context.Context, entries []work.Entry, next work.EnqueueFunc) error {
+				go func() { _, err := next(ctx, entries); ended <- err }()
+				<-sent
+				kept = next
+				return nil
+			}))
 		_, err := b.Enqueue(t.Context(), "a", 1)
 		var failed *work.EnqueueError
 		require.ErrorAs(t, err, &failed)
 		assert.Equal(t, []int{0}, failed.Unknown)
-		assert.ErrorIs(t, err, work.NextUnfinished)
+		assert.ErrorIs(t, err, work.ErrNextMisused)
+		assert.ErrorContains(t, err, enginetest.NextUnfinished)
 		close(goOn)
 		require.NoError(t, pooltest.Receive(t, ended), "who waits for it learns the truth")
 		_, err = kept(t.Context(), []work.Entry{{Name: "a"}})
-		assert.ErrorIs(t, err, work.NextCalledTwice)
+		assert.ErrorIs(t, err, work.ErrNextMisused)
+		assert.ErrorContains(t, err, enginetest.NextCalledTwice)
 		assert.Len(t, b.Fetch(t, "a"), 1)
 	})
 }
 
 func TestEnqueueMiddlewareThatCallsNextTooLate(t *testing.T) {
 	t.Parallel()
-	enginetest.OnEachRedis(t, func(t *testing.T, b *enginetest.EnqueueBench) {
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		var kept work.EnqueueFunc
-		b.WrapIn([]work.EnqueueMiddleware{func(_ context.Context, _ []work.Entry,
-			next work.EnqueueFunc) error {
-			kept = next
-			return errClosedToday
-		}})
+		b := enginetest.NewEnqueueBench(t, s, s.DSN(), work.WithEnqueueMiddleware(
+			func(_ context.Context, _ []work.Entry, next work.EnqueueFunc) error {
+				kept = next
+				return errClosedToday
+			}))
 		_, err := b.Enqueue(t.Context(), "a", 1)
 		require.ErrorIs(t, err, errClosedToday)
 		_, err = kept(t.Context(), []work.Entry{{Name: "a"}})
-		assert.ErrorIs(t, err, work.NextTooLate)
+		assert.ErrorIs(t, err, work.ErrNextMisused)
+		assert.ErrorContains(t, err, enginetest.NextTooLate)
 		assert.Empty(t, b.Fetch(t, "a"))
 	})
 }
@@ -330,21 +343,4 @@ func TestNilEnqueueMiddlewareIsRefused(t *testing.T) {
 	pool := work.NewWorkerPool(nil, 1, work.WorkerOptions{Redis: "redis://localhost",
 		EnqueueMiddleware: []work.EnqueueMiddleware{nil}, Logger: pooltest.Silent()}).Job("a", pooltest.Nothing)
 	assert.ErrorContains(t, pool.Start(t.Context()), "WorkerOptions.EnqueueMiddleware is nil at index 0: leave it out")
-}
-
-// TestAnEnqueueWithoutMiddlewareAllocatesNothingMore is not parallel: others would be counted too.
-func TestAnEnqueueWithoutMiddlewareAllocatesNothingMore(t *testing.T) {
-	redistest.SkipUnderRace(t, "the race detector allocates, too")
-	enq := pooltest.EnqueuerOn(&pooltest.StubDriver{}, "test")
-	ctx := context.Background()
-	entry := work.Entry{Name: "", Args: []any{1}} // refused before anything is sent, so that nothing else allocates
-	direct := testing.AllocsPerRun(100, func() { _, _ = enq.StoreOne(ctx, entry) })
-	whole := testing.AllocsPerRun(100, func() { _, _ = enq.EnqueueOne(ctx, entry) })
-	require.NotZero(t, direct)
-	assert.Equal(t, direct, whole)
-	enq.WrapIn([]work.EnqueueMiddleware{func(ctx context.Context, entries []work.Entry, next work.EnqueueFunc) error {
-		_, err := next(ctx, entries)
-		return err
-	}})
-	assert.Greater(t, testing.AllocsPerRun(100, func() { _, _ = enq.EnqueueOne(ctx, entry) }), direct, "it is measured")
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/pooltest"
+	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -234,5 +235,73 @@ func TestADrainThatIsOverNamesWhatIsDue(t *testing.T) {
 		}
 		assert.Equal(t, ` (queue "a" has 0 waiting and 0 running, and more that is due)`,
 			pool.WhatIsLeft(pooltest.StoreOf(k.Enq)))
+	})
+}
+
+// TestAnOutcomeOfAFencedWorkerCountsWhileNobodyTookItsJob: the job was done, and doing it again would be worse.
+func TestAnOutcomeOfAFencedWorkerCountsWhileNobodyTookItsJob(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		done := make(chan struct{})
+		began := make(chan struct{}, 10)
+		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("n", func(ctx context.Context) error {
+			began <- struct{}{}
+			<-ctx.Done()
+			close(done)
+			return nil
+		}))
+		pool.StopDaemons() // so that nobody takes the job, however long the handler needs on a busy machine
+		k.Enqueue("n")
+		pooltest.Receive(t, began)
+		require.Equal(t, 1, k.Number("SREM", "workers", pooltest.WorkerID(pool)))
+		pooltest.Receive(t, done)
+		require.NoError(t, pool.Drain(k.Ctx()))
+		assert.Empty(t, began)
+		assert.Zero(t, pooltest.Count[event.ClaimGone](k.Spy))
+		k.Empty("n")
+	})
+}
+
+// claim has a worker claim a job that waits, beside its fetcher.
+func (k *kit) claim(worker, queue, id string) *rdb.FetchedJob {
+	k.T.Helper()
+	element := "9:" + id
+	record := k.Text("HGET", "jobs", id)
+	require.Equal(k.T, 1, k.Number("LREM", "queue:"+queue, 0, id))
+	k.Do("LPUSH", "worker:"+worker+":inprocess:"+queue, element)
+	k.Do("HSET", "claimed", id, fmt.Sprintf("%s 9 %d %s", worker, time.Now().UnixMilli(), queue))
+	return &rdb.FetchedJob{Claim: rdb.Claim{Queue: queue, Element: element}, ID: id, Record: []byte(record)}
+}
+
+// A run that was fetched and has not begun when its job is cancelled does not begin.
+func TestARunThatIsCalledOffBeforeItBeginsDoesNotBegin(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		gate, ran := make(chan struct{}), make(chan string, 2)
+		options := k.Options()
+		options.Observers = append(options.Observers, work.ObserverFunc(func(e event.Event) {
+			if started, is := e.(event.JobStarted); is && started.Name == "first" {
+				<-gate // the processor goes no further
+			}
+		}))
+		pool := k.Start(work.NewWorkerPool(nil, 1, options).
+			Job("first", func() error { return nil }).
+			Job("second", func(job *work.Job) error { ran <- job.ID; return nil }))
+		k.Enqueue("first")
+		pooltest.Await[event.JobStarted](t, k.Spy, nil)
+		id := k.Enqueue("second").ID
+		calledOff, process := pool.Fetched("second", *k.claim(pooltest.WorkerID(pool), "second", id))
+		require.Equal(t, work.CancelFlagged, k.Cancel(id).Effect)
+		pooltest.Receive(t, calledOff)
+		process()
+		pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobCancelled](id))
+		close(gate)
+		k.Drained(pool)
+		assert.Empty(t, ran)
+		assert.Zero(t, pooltest.Count[event.ClaimGone](k.Spy))
+		k.Empty("first", "second")
+		k.Unflagged()
 	})
 }

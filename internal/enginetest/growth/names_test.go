@@ -1,4 +1,4 @@
-package work_test
+package growth_test
 
 import (
 	"context"
@@ -114,8 +114,8 @@ func deeds() []deed {
 	keeper := &limit.Keeper{RecountEvery: 1}
 	return []deed{
 		{"start", func(m *manyNames) error { return m.pool.Start(m.Ctx()) }},
-		{"register again", func(m *manyNames) error { return m.pool.RegisterAgain(m.Ctx()) }},
-		{"declare limits again", func(m *manyNames) error { return m.pool.DeclareLimits(m.Ctx()) }},
+		{"register again", func(m *manyNames) error { return pooltest.Parts(m.pool).Register(m.Ctx()) }},
+		{"declare limits again", func(m *manyNames) error { return pooltest.Parts(m.pool).DeclareLimits(m.Ctx()) }},
 		{"withdraw all", func(m *manyNames) error { return m.pool.Withdraw(m.Ctx(), m.names...) }},
 		{"serve all", func(m *manyNames) error { return m.pool.Serve(m.Ctx(), m.names...) }},
 		{"pause all names", func(m *manyNames) error { return inspect(m).PauseQueue(m.Ctx(), m.names...) }},
@@ -191,6 +191,9 @@ func TestRoundTripsDoNotGrowWithNames(t *testing.T) {
 		})
 	}
 }
+
+// longestError is what anybody has to read of an error.
+const longestError = 8 << 10
 
 // halfWay are the ways in which a pipeline of one script breaks after some of its calls.
 func halfWay(script string) map[string]func(

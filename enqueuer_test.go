@@ -370,3 +370,20 @@ func TestEnqueueWithACheckRefusesWhatItRefuses(t *testing.T) {
 		assert.NoError(t, err)
 	})
 }
+
+// TestAnEnqueueWithoutMiddlewareAllocatesNothingMore is not parallel: others would be counted too.
+func TestAnEnqueueWithoutMiddlewareAllocatesNothingMore(t *testing.T) {
+	redistest.SkipUnderRace(t, "the race detector allocates, too")
+	enq := pooltest.EnqueuerOn(&pooltest.StubDriver{}, "test")
+	ctx := context.Background()
+	entry := work.Entry{Name: "", Args: []any{1}} // refused before anything is sent, so that nothing else allocates
+	direct := testing.AllocsPerRun(100, func() { _, _ = enq.StoreOne(ctx, entry) })
+	whole := testing.AllocsPerRun(100, func() { _, _ = enq.EnqueueOne(ctx, entry) })
+	require.NotZero(t, direct)
+	assert.Equal(t, direct, whole)
+	enq.WrapIn([]work.EnqueueMiddleware{func(ctx context.Context, entries []work.Entry, next work.EnqueueFunc) error {
+		_, err := next(ctx, entries)
+		return err
+	}})
+	assert.Greater(t, testing.AllocsPerRun(100, func() { _, _ = enq.EnqueueOne(ctx, entry) }), direct, "it is measured")
+}

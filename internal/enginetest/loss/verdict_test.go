@@ -1,4 +1,4 @@
-package work_test
+package loss_test
 
 import (
 	"context"
@@ -87,10 +87,8 @@ func (p *partition) takeOver() *work.WorkerPool {
 	other := p.Start(work.NewWorkerPool(nil, 5, p.Another(pooltest.NewSpy())).Job("a", func(int) error { return nil }))
 	dead := pooltest.WorkerID(p.pool)
 	p.Bury(dead)
-	reaper := other.NewReaper()
 	for range 2 { // the second time since a worker that goes on under a new id names the old one as dead
-		_, err := reaper.Salvage(p.Ctx(), dead)
-		require.NoError(p.T, err)
+		p.Until("it is taken apart", func() bool { return p.Number("SISMEMBER", "dead", dead) == 0 })
 		p.Do("SADD", "dead", dead)
 	}
 	require.NoError(p.T, other.Drain(p.Ctx()))
@@ -163,7 +161,7 @@ func TestOutcomesOfWhatAFailoverMayHaveLostAreToldAsSuch(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		p := newPartition(t, s)
-		p.pool.Forgets()
+		pooltest.Parts(p.pool).Forget()
 		p.end(lineDeaf)
 		p.heal(p.takeOver())
 		assert.Zero(t, p.deaths.Load())
