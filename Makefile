@@ -160,7 +160,7 @@ doctor-long: ## examine 1,000,000 jobs, with a limit and without, and say how lo
 
 fleet-long: ## what 1,000, 2,000 and 10,000 idle workers cost Redis, into docs/performance.md (minutes, on a machine that does little else)
 	WORK_FLEET_LONG=1 WORK_FLEET_FIGURES=$(CURDIR)/docs/performance.md WORK_REQUIRE_REDIS=1 \
-		go test -count=1 -timeout 30m -v -run TestAFleetCostsRedisInProportion .
+		go test -count=1 -timeout 30m -v -run TestAFleetCostsRedisInProportion ./internal/enginetest/growth
 
 due-long: ## 500,000 jobs that are due within one second: what becomes of the live jobs of other names meanwhile (a minute)
 	WORK_DUE_LONG=1 WORK_REQUIRE_REDIS=1 \

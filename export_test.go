@@ -2,50 +2,40 @@ package work
 
 import (
 	"context"
-	"errors"
-	"log/slog"
 	"maps"
 	"slices"
 	"time"
 
-	"github.com/265d0351/work/event"
-	"github.com/265d0351/work/internal/errchain"
 	"github.com/265d0351/work/internal/handler"
-	"github.com/265d0351/work/internal/jobargs"
 	"github.com/265d0351/work/internal/lifecycle"
 	"github.com/265d0351/work/internal/liveness"
 	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/rdb"
-	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/stopped"
-	"github.com/265d0351/work/internal/subscription"
 	"github.com/265d0351/work/internal/workgroup"
-	"github.com/265d0351/work/objects"
 )
 
 // What tests outside of the package see and set, beside what a program can. Where a method looks at one worker, it is
 // the first one of the pool.
 
 const (
-	DefaultEnqueueTimeout = defaultEnqueueTimeout
-	DoubtFor              = distrustTime
-	DrainInterval         = drainInterval
-	FleetOf               = fleetOf
-	LookInterval          = lookInterval
-	LookOverdue           = lookOverdue
-	MaxPerWorker          = maxPerWorker
-	MaxResultBytes        = maxResultBytes
-	NextCalledTwice       = nextCalledTwice
-	NextEntries           = nextEntries
-	NextNilContext        = nextNilContext
-	NextNotCalled         = nextNotCalled
-	NextTooLate           = nextTooLate
-	NextUnfinished        = nextUnfinished
+	DoubtFor        = distrustTime
+	DrainInterval   = drainInterval
+	FleetOf         = fleetOf
+	LookInterval    = lookInterval
+	LookOverdue     = lookOverdue
+	MaxPerWorker    = maxPerWorker
+	MaxResultBytes  = maxResultBytes
+	NextCalledTwice = nextCalledTwice
+	NextEntries     = nextEntries
+	NextNilContext  = nextNilContext
+	NextNotCalled   = nextNotCalled
+	NextTooLate     = nextTooLate
+	NextUnfinished  = nextUnfinished
 )
 
 var (
 	AsInvalid          = asInvalid
-	CancelJobs         = cancelJobs
 	ErrFencedMeanwhile = errFencedMeanwhile
 	ErrHookLate        = errHookLate
 	ErrListed          = errListed
@@ -56,9 +46,6 @@ func (p *WorkerPool) Stopping() bool { return p.workers[len(p.workers)-1].stoppi
 
 // Life ends when the first of the workers that the pool began with may do nothing any more.
 func (p *WorkerPool) Life() context.Context { return p.workers[0].life }
-
-func (p *WorkerPool) Waiter() *subscription.Waiter { return p.workers[0].queues.waiter }
-func (p *WorkerPool) OpenErr() error               { return p.openErr }
 
 // OnStore makes an Enqueuer that uses a store.
 func OnStore(store *rdb.Store, opts ...EnqueuerOption) *Enqueuer {
@@ -88,36 +75,6 @@ func (e *Enqueuer) EnqueueOne(ctx context.Context, entry Entry) (Receipt, error)
 // StopDaemons ends what the first worker of the pool does for all.
 func (p *WorkerPool) StopDaemons() { p.workers[0].daemons.stop() }
 
-func (p *WorkerPool) Store() *rdb.Store { return p.home.store }
-
-// Claim is the claim of the attempt that a handler has to do with, and whose it is.
-func (j *Job) Claim() (*rdb.Worker, rdb.Claim) {
-	r := j.run.(*run)
-	return r.session.rdb, r.claim
-}
-
-// Effective are the options that a pool goes by, and Mistakes what is wrong with them.
-func (o WorkerOptions) Effective() WorkerOptions { return o.withDefaults() }
-func (o JobOptions) Effective() JobOptions       { return o.withDefaults() }
-func (o WorkerOptions) Mistakes() []error        { return o.withDefaults().validate() }
-
-// UsualEnqueuer is what an Enqueuer without options goes by.
-func UsualEnqueuer() (namespace string, timeout time.Duration) {
-	settings, err := newEnqueuerSettings(nil)
-	if err != nil {
-		panic(err)
-	}
-	return settings.namespace, settings.timeout
-}
-
-// Registered are the names that the pool has handlers of.
-func (p *WorkerPool) Registered() []string { return slices.Sorted(maps.Keys(p.registered)) }
-
-// Shares tells whether two pools have one registration of a name.
-func (p *WorkerPool) Shares(other *WorkerPool, name string) bool {
-	return p.registered[name] == other.registered[name]
-}
-
 // WhatIsLeft is what a drain of a pool that has not started would say, in a store.
 func (p *WorkerPool) WhatIsLeft(store *rdb.Store) string {
 	p.home.store, p.directory = store, partition.NewDirectory(store.Driver(), store.Namespace())
@@ -125,8 +82,7 @@ func (p *WorkerPool) WhatIsLeft(store *rdb.Store) string {
 	return p.describeLeftover()
 }
 
-// Prepare sets the pool up without starting it, and CloseConnection undoes that.
-func (p *WorkerPool) Prepare() error   { return p.prepare() }
+// CloseConnection undoes what the start of a pool began with.
 func (p *WorkerPool) CloseConnection() { p.closeConnection() }
 
 // MoreWork has the pool take another worker, as if there were work for it.
@@ -143,9 +99,6 @@ func (p *WorkerPool) Loop(name string, run func(ctx context.Context)) *lifecycle
 	return p.workers[0].loop(name, run)
 }
 
-// Info is what the worker would tell Redis of itself if it served so many names.
-func (p *WorkerPool) Info(names int) map[string]string { return p.workers[0].info(names) }
-
 // NewReaper makes a reaper of the worker's that has seen nothing.
 func (p *WorkerPool) NewReaper() *deadPoolReaper { return newDeadPoolReaper(p.workers[0]) }
 
@@ -157,22 +110,10 @@ func (d *deadPoolReaper) Salvage(ctx context.Context, ids ...string) (left []str
 // Given is how many jobs of a queue it remembers that it has put back.
 func (d *deadPoolReaper) Given(queue string) int { return len(d.given[queue]) }
 
-// Cache is the cache of the pool that runs the job.
-func (j *Job) Cache() *objects.Cache { return j.run.(*run).worker.site.objects.cache }
-
-// Objects is where the Enqueuer puts large args.
-func (e *Enqueuer) Objects() *objects.Store { return e.core.objects }
-
-// Limits bound the args of one call.
-func (e *Enqueuer) Limits() jobargs.Limits { return e.core.limits }
-
 // StoreOne is EnqueueOne without its middleware.
 func (e *Enqueuer) StoreOne(ctx context.Context, entry Entry) (Receipt, error) {
 	return e.store(ctx, entry)
 }
-
-// Unopened is the driver of what could not be opened.
-func Unopened(err error) redisconn.Driver { return unopened{err} }
 
 // Suspecting has the reaper believe that it has seen workers overdue since then.
 func (d *deadPoolReaper) Suspecting(since map[string]time.Time) *deadPoolReaper {
@@ -195,38 +136,6 @@ func (p *WorkerPool) StrangeReaper(ctx context.Context, store *rdb.Store) *deadP
 	w.current.Store(newSession(store, ctx))
 	return &deadPoolReaper{worker: w}
 }
-
-// All is several options as one.
-func All(opts ...EnqueueOption) EnqueueOption {
-	return func(s *jobSettings) {
-		for _, opt := range opts {
-			opt(s)
-		}
-	}
-}
-
-// ScheduleMistakes are what is wrong with a schedule.
-func ScheduleMistakes(spec, name string, opts PeriodicOptions) error {
-	_, mistakes := scheduleRequest{spec: spec, name: name, opts: opts}.schedule(1000)
-	return errors.Join(mistakes...)
-}
-
-// SetOnly sets the option.
-func (p *WorkerPool) SetOnly(names []string) { p.options.Only = names }
-
-// Disposition is what Bury and the like return.
-var Disposition error = &disposition{verb: verbBury}
-
-// Buries tells whether an error buries its job.
-func Buries(err error) bool {
-	d := errchain.Find[*disposition](err)
-	return d != nil && d.verb == verbBury
-}
-
-// NewStream makes what passes events on to a log and to observers.
-func NewStream(log *slog.Logger, observers []Observer) *stream { return newStream(log, observers) }
-
-func (s *stream) Emit(e event.Event) { s.emit(e) }
 
 // LoneWorker is the only worker of a pool, which Redis knows and whose goroutines have not begun.
 type LoneWorker struct {

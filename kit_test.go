@@ -23,6 +23,9 @@ func TestTheKitKnowsTheBounds(t *testing.T) {
 	assert.Equal(t, work.MaxPerWorker, pooltest.MaxPerWorker)
 	assert.Equal(t, work.MaxResultBytes, pooltest.MaxResultBytes)
 	assert.Equal(t, work.DrainInterval, enginetest.DrainInterval)
+	assert.Equal(t, work.LookInterval, enginetest.LookInterval)
+	assert.Equal(t, work.DoubtFor, enginetest.DoubtFor)
+	assert.Equal(t, work.FleetOf, enginetest.FleetOf)
 	for text, err := range map[string]error{
 		enginetest.FencedMeanwhile: work.ErrFencedMeanwhile, enginetest.HookLate: work.ErrHookLate,
 		enginetest.ListedWrongly: work.ErrListed, enginetest.NextCalledTwice: work.NextCalledTwice,

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/internal/history"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/record"
 	"github.com/265d0351/work/internal/span"
@@ -236,5 +237,31 @@ func TestNoDurationOfTheOptionsIsUnbounded(t *testing.T) {
 				assert.EqualValues(t, span.Longest, value.Int(), options.Type().Field(i).Name)
 			}
 		}
+	}
+}
+
+func TestHistoryCountsWhatHasSettled(t *testing.T) {
+	t.Parallel()
+	rows := []struct {
+		name string
+		run  run
+		want history.Result
+	}{
+		{"done", run{decision: decision{verb: verbDone}}, history.Done},
+		{"to be tried again", run{decision: decision{verb: verbRetry}}, history.Failed},
+		{"to the morgue", run{decision: decision{verb: verbBury}}, history.Dead},
+		{"dead without a morgue", run{decision: decision{verb: verbDiscard, death: errors.New("x")}}, history.Dead},
+		{"discarded", run{decision: decision{verb: verbDiscard}}, 0},
+		{"put off", run{decision: decision{verb: verbSnooze}}, 0},
+		{"given back", run{decision: decision{verb: verbRelease}}, 0},
+		{"cancelled", run{decision: decision{verb: verbCancel}}, 0},
+		{"expired", run{decision: decision{verb: verbExpire}}, 0},
+		{"somebody else's", run{decision: decision{verb: verbDone}, settlement: settlement{lostClaim: true}}, 0},
+	}
+	for i := range rows {
+		t.Run(rows[i].name, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, rows[i].want, rows[i].run.historyResult())
+		})
 	}
 }

@@ -334,6 +334,10 @@ func init() {
 			Passes: len(core.middlewares) > 0, Intake: core.intake,
 			Parts: inside.Parts{Clock: core.clock, Waiters: core.waiters.In(0)}}
 	}
+	inside.Usual = func() inside.Defaults {
+		return inside.Defaults{Pool: WorkerOptions{}.withDefaults(), Job: JobOptions{}.withDefaults(),
+			Namespace: defaultNamespace, EnqueueTimeout: defaultEnqueueTimeout}
+	}
 	inside.AsInvalid = asInvalid
 	inside.Prepare = func(entry, by any) (rdb.NewJob, error) { return prepareForLater(entry.(Entry), by) }
 	inside.Pass = func(ctx context.Context, enqueuer, entries, store any) error {

@@ -2,8 +2,13 @@ package enginetest
 
 import "time"
 
-// DrainInterval is between two looks of a drain at the most. The tests of the root compare it.
-const DrainInterval = 50 * time.Millisecond
+// What the root takes, which its own tests compare.
+const (
+	DrainInterval = 50 * time.Millisecond // between two looks of a drain at the most
+	LookInterval  = time.Second           // between two looks at whose heartbeats are overdue
+	DoubtFor      = 10 * time.Second      // in which deadlines that are far away are not believed
+	FleetOf       = 1_000                 // workers are a large fleet
+)
 
 // What errors say that the root does not export, which its own tests compare as well.
 const (

@@ -78,10 +78,19 @@ type Times struct {
 	Waiting int  // so many handlers of a worker may wait for other jobs at once
 }
 
+// Defaults are what is taken where a program sets nothing.
+type Defaults struct {
+	Pool           any // a work.WorkerOptions
+	Job            any // a work.JobOptions
+	Namespace      string
+	EnqueueTimeout time.Duration
+}
+
 // What package work sets.
 var (
 	Pool     func(pool any) Of     // looks into a *work.WorkerPool, which need not be started
 	Enqueuer func(enqueuer any) Of // looks into a *work.Enqueuer
+	Usual    func() Defaults       // of pools, jobs and enqueuers
 	// AsInvalid makes an *invalid.Error, or one below err, a *work.InvalidError. The text stays.
 	AsInvalid func(err error) error
 	// Prepare checks and encodes a work.Entry that is stored some time later by somebody else. Its args are as a

@@ -1,6 +1,7 @@
 package work
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"reflect"
@@ -14,6 +15,7 @@ import (
 	"github.com/265d0351/work/internal/jobargs"
 	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/workgroup"
 )
 
 func TestSettingsOfAnEntryAreWhatItsOptionsSay(t *testing.T) {
@@ -116,5 +118,57 @@ func TestAnIdleTimeoutThatIsTooShortIsRefused(t *testing.T) {
 			assert.Contains(t, mistakes[0].Error(), "WorkerOptions.IdleTimeout")
 			assert.Contains(t, mistakes[0].Error(), "give 10ms or more, or 0 for never")
 		})
+	}
+}
+
+func TestTheSameScheduleTwiceIsOne(t *testing.T) {
+	t.Parallel()
+	pool := NewWorkerPool(nil, 1, WorkerOptions{Redis: "redis://127.0.0.1:1/0", Logger: silent()}).
+		Job("export", func() error { return nil }).
+		Periodic("@daily", "export").
+		Periodic("@daily", "export").
+		PeriodicWithOptions("@hourly", "export", PeriodicOptions{ID: "export hourly"})
+	require.NoError(t, pool.prepare())
+	assert.Equal(t, "export\nexport hourly", pool.home.declared().IDs())
+}
+
+func TestAScheduleAfterTheStartHasNoEffect(t *testing.T) {
+	t.Parallel()
+	pool := NewWorkerPool(nil, 1, WorkerOptions{Redis: "redis://127.0.0.1:1/0", Logger: silent()}).
+		Job("export", func() error { return nil })
+	pool.state = poolStarted
+	pool.Periodic("@daily", "export")
+	assert.Empty(t, pool.periodics)
+}
+
+func TestAServiceIsNamedOrMadeOfTheServedNames(t *testing.T) {
+	t.Parallel()
+	made := func(opts WorkerOptions, names ...string) string {
+		opts.Redis, opts.Logger = "redis://127.0.0.1:1/0", silent()
+		pool := NewWorkerPool(nil, 1, opts)
+		for _, name := range names {
+			pool.Job(name, func() error { return nil })
+		}
+		require.NoError(t, pool.prepare())
+		return pool.service()
+	}
+	assert.Equal(t, "shop", made(WorkerOptions{Service: "shop"}, "a"))
+	assert.Equal(t, made(WorkerOptions{}, "a", "b"), made(WorkerOptions{}, "b", "a"))
+	assert.NotEqual(t, made(WorkerOptions{}, "a", "b"), made(WorkerOptions{}, "a"))
+	assert.Equal(t, made(WorkerOptions{Only: []string{"a"}}, "a", "b"), made(WorkerOptions{}, "a"))
+
+	err := NewWorkerPool(nil, 1, WorkerOptions{Redis: "redis://127.0.0.1:1/0", Logger: silent(), Service: "default:x"}).
+		Job("a", func() error { return nil }).Start(context.Background())
+	assert.ErrorContains(t, err, `WorkerOptions.Service is "default:x": use one that does not begin with default:`)
+}
+
+// What is fetched ahead is bounded by the processors, and by what a worker may hold.
+func TestHowManyAreFetchedAheadAtTheMost(t *testing.T) {
+	t.Parallel()
+	for processors, want := range map[int]int{1: 12, 4: 48, 20: 240, 22: 256, 128: 256, 200: 184, 256: 128} {
+		held := min(maxHeld, processors+max(processors, 64))
+		w := &worker{concurrency: processors, slots: workgroup.NewSlots(processors, held)}
+		assert.Equal(t, want, mostAhead(w), fmt.Sprint(processors))
+		assert.LessOrEqual(t, held+want, maxHeld, fmt.Sprint(processors))
 	}
 }

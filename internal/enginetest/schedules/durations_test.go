@@ -1,4 +1,4 @@
-package work_test
+package schedules_test
 
 import (
 	"context"
@@ -119,8 +119,9 @@ var durationsTaken = map[string]func(k *kit, d time.Duration) error{
 	"Limit.Per": func(k *kit, d time.Duration) error {
 		return k.runs(nil, work.JobOptions{Limit: work.Limit{Rate: 1000, Per: d}})
 	},
-	"PeriodicOptions.Jitter": func(_ *kit, d time.Duration) error {
-		return work.ScheduleMistakes("0 0 1 1 *", "later", work.PeriodicOptions{Jitter: d})
+	"PeriodicOptions.Jitter": func(k *kit, d time.Duration) error {
+		return k.drains(work.NewWorkerPool(nil, 1, k.Options()).Job("later", pooltest.Nothing).
+			PeriodicWithOptions("0 0 1 1 *", "later", work.PeriodicOptions{Jitter: d}))
 	},
 }
 
@@ -230,13 +231,13 @@ func TestALongRetentionAndALongTimeoutAreLong(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		for name, row := range map[string]struct {
-			option work.EnqueueOption
-			job    work.JobOptions
+			options []work.EnqueueOption
+			job     work.JobOptions
 		}{
-			"of the enqueue": {work.All(work.Timeout(math.MaxInt64), work.Retention(math.MaxInt64)),
+			"of the enqueue": {[]work.EnqueueOption{work.Timeout(math.MaxInt64), work.Retention(math.MaxInt64)},
 				work.JobOptions{}},
-			"of the job": {work.Meta("a", "b"), work.JobOptions{Timeout: math.MaxInt64, Retention: math.MaxInt64,
-				RetryFor: math.MaxInt64}},
+			"of the job": {[]work.EnqueueOption{work.Meta("a", "b")}, work.JobOptions{Timeout: math.MaxInt64,
+				Retention: math.MaxInt64, RetryFor: math.MaxInt64}},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -248,7 +249,7 @@ func TestALongRetentionAndALongTimeoutAreLong(t *testing.T) {
 						until <- deadline
 						return 7, ctx.Err()
 					}))
-				receipt, err := k.Enq.With(row.option).Enqueue(k.Ctx(), "job")
+				receipt, err := k.Enq.With(row.options...).Enqueue(k.Ctx(), "job")
 				require.NoError(t, err)
 				assert.Greater(t, time.Until(pooltest.Receive(t, until)), 99*365*24*time.Hour)
 				require.NoError(t, pool.Drain(k.Ctx()))
@@ -272,7 +273,7 @@ func asScore(t *testing.T, reply any) (score float64) {
 // take.
 func taken(t *testing.T, kind string) map[string]bool {
 	t.Helper()
-	paths, err := filepath.Glob("*.go")
+	paths, err := filepath.Glob("../../../*.go")
 	require.NoError(t, err)
 	var files []*ast.File
 	for _, path := range paths {

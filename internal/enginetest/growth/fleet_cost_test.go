@@ -1,4 +1,4 @@
-package work_test
+package growth_test
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,6 +20,7 @@ import (
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/backoff"
+	"github.com/265d0351/work/internal/enginetest"
 	"github.com/265d0351/work/internal/ids"
 	"github.com/265d0351/work/internal/liveness"
 	"github.com/265d0351/work/internal/maintain"
@@ -110,7 +112,11 @@ func newCrowdOfWorkers(t *testing.T, workers int, asBefore bool) *crowdOfWorkers
 			pool.Job(name, func() error { return nil })
 		}
 		k.Start(pool)
-		c.info = pool.Info(crowdNames)
+		c.info = map[string]string{}
+		told := k.Strings("HGETALL", "worker:"+pooltest.WorkerID(pool)+":info")
+		for pair := range slices.Chunk(told, 2) {
+			c.info[pair[0]] = pair[1]
+		}
 	}
 	c.info["life"] = strconv.FormatInt(crowdLife.Milliseconds(), 10)
 	c.epoch = k.Text("GET", "epoch")
@@ -134,7 +140,8 @@ func newCrowdOfWorkers(t *testing.T, workers int, asBefore bool) *crowdOfWorkers
 		c.all.Store(&all)
 	}
 	t.Logf("%d workers registered within %s", workers, time.Since(began))
-	c.settle(time.Until(began.Add(work.DoubtFor + 2*work.LookInterval))) // whoever got a place looks at all for so long
+	// whoever got a place looks at all for so long
+	c.settle(time.Until(began.Add(enginetest.DoubtFor + 2*enginetest.LookInterval)))
 	c.settle(2 * liveness.Interval)
 	return c
 }
@@ -190,7 +197,7 @@ func (c *crowdOfWorkers) beat(workers []*rdb.Worker, phase time.Duration) {
 			if !backoff.Pause(c.ctx, time.Until(at)) {
 				return
 			}
-			if c.workers > work.FleetOf && turn%2 == i%2 {
+			if c.workers > enginetest.FleetOf && turn%2 == i%2 {
 				continue // as heartbeater.maySkip
 			}
 			if !c.beatOnce(conn, w, turn%15 == i%15) {
@@ -226,7 +233,7 @@ func (c *crowdOfWorkers) measure(span time.Duration) crowdCost {
 	c.t.Logf("%d workers, %.3f cores for %.0f heartbeats and %.0f waits per second, the commands:\n%s",
 		c.workers, cost.cores, cost.beats, cost.waits, c.section("commandstats"))
 	due := float64(c.workers)
-	if c.workers > work.FleetOf {
+	if c.workers > enginetest.FleetOf {
 		due /= 2
 	}
 	cost.cores *= max(1, due/cost.beats)

@@ -1,4 +1,4 @@
-package work_test
+package outcomes_test
 
 import (
 	"context"
@@ -19,6 +19,7 @@ import (
 	"github.com/265d0351/work/internal/errchain"
 	"github.com/265d0351/work/internal/exactjson"
 	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/handler"
 	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/redistest"
 	"github.com/265d0351/work/objects"
@@ -69,9 +70,7 @@ func (brokeError) Unwrap() error { panic("no cause") }
 
 func (*brokenIn) UnmarshalJSON([]byte) error { panic("cannot decode") }
 
-func (b brokenOut) MarshalJSON() ([]byte, error) {
-	return []byte(fmt.Sprint(*b.N)), nil
-}
+func (b brokenOut) MarshalJSON() ([]byte, error) { return []byte(fmt.Sprint(*b.N)), nil }
 
 func (badOut) MarshalJSON() ([]byte, error) { return nil, &selfError{"no JSON"} }
 
@@ -432,14 +431,20 @@ func TestTheChainOfAnErrorComesToAnEnd(t *testing.T) {
 	assert.True(t, errchain.Tame(long) == long && errchain.Is(long, io.EOF), "a long chain is not an endless one")
 	assert.True(t, errchain.Is(errors.Join(errors.New("a"), errors.Join(nil, io.EOF)), io.EOF))
 	assert.NoError(t, errchain.Tame(nil))
-	buried := errchain.Tame(errors.Join(work.Bury(&selfError{"x"}), &selfError{"y"}))
-	assert.True(t, work.Buries(buried))
+	bury := work.Bury(&selfError{"x"})
+	assert.True(t, errchain.Is(errchain.Tame(errors.Join(bury, &selfError{"y"})), bury))
 }
 
 // alone compiles a handler for a pool without a context, and runs it with these args.
 func alone(t testing.TB, fn any) (run func(args string) error) {
 	t.Helper()
-	_, call, err := work.CompileAlone(fn)
+	c, err := handler.NewCompiler[*work.Job, work.NextFunc](nil)
 	require.NoError(t, err)
-	return func(args string) error { return call(t.Context(), args) }
+	h, err := c.Handler(fn)
+	require.NoError(t, err)
+	return func(args string) error {
+		call := handler.Call{Own: c.UserContext(), Job: &work.Job{Args: []byte(args)}, Args: []byte(args)}
+		_, _, err := h.Run(t.Context(), call)
+		return err
+	}
 }

@@ -1,4 +1,4 @@
-package work_test
+package doctest_test
 
 import (
 	"bytes"
@@ -53,6 +53,13 @@ var (
 		return names
 	}()
 )
+
+// selfError is its own cause.
+type selfError struct{ text string }
+
+func (e *selfError) Error() string { return e.text }
+
+func (e *selfError) Unwrap() error { return e }
 
 // endlessType is what an error is whose chain has no end.
 var endlessType = reflect.TypeOf(errchain.Tame(&selfError{})).Elem()
@@ -192,8 +199,8 @@ func TestWhatIsAskedForInVainIsToldInShort(t *testing.T) {
 			opts.Redis, opts.Namespace, opts.Logger = k.Server.DSN(), k.Namespace, pooltest.Silent()
 			return work.NewWorkerPool(nil, 1, opts)
 		}
-		named := func(n int) *work.WorkerPool {
-			p := pool(work.WorkerOptions{})
+		named := func(n int, only ...string) *work.WorkerPool {
+			p := pool(work.WorkerOptions{Only: only})
 			for _, name := range hugeNames[:n] {
 				p.Job(name, func() error { return nil })
 			}
@@ -220,23 +227,19 @@ func TestWhatIsAskedForInVainIsToldInShort(t *testing.T) {
 			"a wish not fulfilled": only(func() error { // no worker can tell a Redis that does not answer
 				proxy := redistest.NewProxy(t, s.Addr())
 				opts := work.WorkerOptions{Redis: proxy.DSN(), Namespace: k.Namespace, Logger: pooltest.Silent()}
+				opts.Only = hugeNames[:1]
 				p := work.NewWorkerPool(nil, 1, opts)
 				for _, name := range hugeNames[:10] {
 					p.Job(name, func() error { return nil })
 				}
-				p.SetOnly(hugeNames[:1])
 				k.Start(p)
 				proxy.Pause()
 				defer proxy.Resume()
 				return p.Serve(ended, hugeNames[:10]...)
 			}()),
-			"a drain cut off": only(running.Drain(ended)),
-			"names of Only": only(func() error {
-				p := named(1_000)
-				p.SetOnly(hugeNames[5_000:])
-				return p.Start(k.Ctx())
-			}()),
-			"jobs registered twice":  only(registeredTwice(named(1_000)).Start(k.Ctx())),
+			"a drain cut off":        only(running.Drain(ended)),
+			"names of Only":          only(named(1_000, hugeNames[5_000:]...).Start(k.Ctx())),
+			"jobs registered twice":  only(registeredTwice(named(1_000), hugeNames[:1_000]).Start(k.Ctx())),
 			"schedules of no job":    only(periodicsOfNoJob(named(1_000)).Start(k.Ctx())),
 			"a start that is late":   only(named(10).Start(ended)),
 			"a home of objects":      last(longHomed(t, k).Enqueue(k.Ctx(), "a", strings.Repeat("x", 64<<10))),
@@ -258,8 +261,8 @@ func (m longMarshaller) MarshalJSON() ([]byte, error) {
 	return nil, errors.New(huge)
 }
 
-func registeredTwice(p *work.WorkerPool) *work.WorkerPool {
-	for _, name := range p.Registered() {
+func registeredTwice(p *work.WorkerPool, names []string) *work.WorkerPool {
+	for _, name := range names {
 		p.Job(name, func() error { return nil })
 	}
 	return p
@@ -344,7 +347,7 @@ func errorTypes() map[string][]any {
 		".": {
 			work.JobFailedError{}, work.InvalidError{}, work.EnqueueError{}, work.UnhealthyError{}, work.ResultError{},
 			work.DuplicateError{}, work.LimitError{},
-			work.CancelError{}, reflect.ValueOf(work.Disposition).Elem().Interface(), work.SignatureError{},
+			work.CancelError{}, reflect.ValueOf(work.Bury(nil)).Elem().Interface(), work.SignatureError{},
 			work.ArgumentError{},
 			work.PanicError{}, work.GoexitError{}, work.SetupError{},
 			work.StopError{}, work.NoResultError{}, work.ClaimGoneError{},
@@ -382,7 +385,7 @@ func TestTextsOfErrorsAreBoundedWhateverTheyAreAbout(t *testing.T) {
 				err, is := filled.Interface().(error)
 				require.True(t, is)
 				switch kind { // whose fields are their own
-				case reflect.TypeOf(work.Disposition).Elem():
+				case reflect.TypeOf(work.Bury(nil)).Elem():
 					err = work.Bury(fmt.Errorf("%w", errors.New(huge)))
 				case endlessType:
 					err = errchain.Tame(&selfError{huge})
@@ -409,9 +412,7 @@ func TestEventsAreBounded(t *testing.T) {
 			fill(filled.Elem(), 0)
 			var log bytes.Buffer
 			observer := pooltest.NewSpy()
-			events := work.NewStream(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-				[]work.Observer{observer})
-			events.Emit(filled.Elem().Interface().(event.Event))
+			emitTo(&log, observer)(filled.Elem().Interface().(event.Event))
 			assert.LessOrEqual(t, log.Len(), longestLine)
 			got, _ := observer.All()
 			seen := reflect.ValueOf(got[0])

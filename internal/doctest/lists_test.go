@@ -1,9 +1,10 @@
-package work_test
+package doctest_test
 
 import (
 	"bytes"
 	"go/ast"
 	"go/token"
+	"io"
 	"log/slog"
 	"os"
 	"reflect"
@@ -16,6 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/inside"
 )
 
 // sectionsOf is a page by its headings of the second level, "" for what stands before the first one.
@@ -64,7 +67,7 @@ func TestEveryEventIsInTheList(t *testing.T) {
 	for _, e := range allEvents() {
 		name := reflect.TypeOf(e).Name()
 		var log bytes.Buffer
-		work.NewStream(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})), nil).Emit(e)
+		emitTo(&log)(e)
 		level := regexp.MustCompile(`level=(\w+)`).FindStringSubmatch(log.String())
 		if assert.NotNil(t, level, name) {
 			said, _, _ := strings.Cut(levels[name], ",")
@@ -120,6 +123,14 @@ func errorsIn(file *ast.File) (names []string) {
 		}
 	}
 	return names
+}
+
+// emitTo passes events on to a log that takes all of them, and to observers.
+func emitTo(log io.Writer, observers ...work.Observer) func(event.Event) {
+	all := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	pool := work.NewWorkerPool(nil, 1,
+		work.WorkerOptions{Redis: "redis://localhost", Logger: all, Observers: observers})
+	return inside.Enqueuer(pool.Enqueuer()).Emit
 }
 
 func receiver(d *ast.FuncDecl) string {

@@ -1,4 +1,4 @@
-package work_test
+package doctest_test
 
 import (
 	"fmt"
@@ -24,6 +24,7 @@ import (
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/inside"
 	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/redistest"
 )
@@ -171,13 +172,13 @@ func TestDefaultsAreWhatTheTableSays(t *testing.T) {
 			assert.Contains(t, rows[field.Name], text, "%s.%s", of, field.Name)
 		}
 	}
-	compare("work.WorkerOptions", work.WorkerOptions{}, work.WorkerOptions{}.Effective())
-	compare("work.JobOptions", work.JobOptions{}, work.JobOptions{}.Effective())
+	usual := inside.Usual()
+	compare("work.WorkerOptions", work.WorkerOptions{}, usual.Pool)
+	compare("work.JobOptions", work.JobOptions{}, usual.Job)
 	assert.Greater(t, compared, 6)
 
-	namespace, timeout := work.UsualEnqueuer()
 	rows := rowsOf(page["`work.EnqueuerOption`"])
-	for option, value := range map[string]any{"Namespace": namespace, "EnqueueTimeout": timeout} {
+	for option, value := range map[string]any{"Namespace": usual.Namespace, "EnqueueTimeout": usual.EnqueueTimeout} {
 		text, _ := shown(reflect.ValueOf(value))
 		assert.Contains(t, rows[option], text, option)
 	}
@@ -335,7 +336,7 @@ func TestConnectionsOfAPool(t *testing.T) {
 			assert.Equal(t, 1, most["subscribe"], "one worker listens for all")
 			assert.LessOrEqual(t, most["all"], poolSizeOfThePage(t)+1+2*workers,
 				"each worker beats on one of its own, and sleeps on another")
-			assert.LessOrEqual(t, workers, (concurrency+work.MaxPerWorker-1)/work.MaxPerWorker)
+			assert.LessOrEqual(t, workers, (concurrency+pooltest.MaxPerWorker-1)/pooltest.MaxPerWorker)
 		})
 	}
 }
