@@ -7,10 +7,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/265d0351/work/cmd/work/internal/cli"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -30,6 +32,7 @@ func TestMain(m *testing.M) {
 		must(os.Unsetenv(name))
 	}
 	must(os.Setenv(asProgram, "1"))
+	cli.CompletionTimeout = time.Minute
 	redistest.Main(m)
 }
 

@@ -17,12 +17,12 @@ func TestWorkersAreWaitedForByTheirNumber(t *testing.T) {
 	assert.Equal(t, said{exit.OK, "1 worker there\n", ""}, s.call("workers", "wait", "1"))
 	assert.Equal(t, said{exit.OK, `{"wanted":1,"there":1,"workers":["` + id + "\"]}\n", ""},
 		s.call("workers", "wait", "1", "--name", "import", "--within", "1m", "--json"))
-	late := s.call("workers", "wait", "2", "--name", "import", "--within", "200ms", "--json")
+	late := s.call("workers", "wait", "2", "--name", "import", "--within", "2s", "--json")
 	assert.Equal(t, exit.Undone, late.status)
 	assert.Contains(t, late.out, `"wanted":2,"there":1,`)
 	assert.Contains(t, late.err, `1 of 2 workers are there that serve`)
-	assert.Contains(t, late.err, "within 200ms (--within)")
-	nobody := s.call("workers", "wait", "1", "--name", "nothing", "--within", "200ms")
+	assert.Contains(t, late.err, "within 2s (--within)")
+	nobody := s.call("workers", "wait", "1", "--name", "nothing", "--within", "2s")
 	assert.Equal(t, exit.Undone, nobody.status)
 	assert.Contains(t, nobody.err, "0 of 1 workers are there")
 	for _, args := range [][]string{{"none"}, {"0"}, {"-1"}, {"1", "--within", "-1s"}, {}, {"1", "2"}} {

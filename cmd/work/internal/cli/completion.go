@@ -10,8 +10,8 @@ import (
 	"github.com/265d0351/work/inspect"
 )
 
-// completionTimeout is how long a shell waits for Redis while somebody types.
-const completionTimeout = 500 * time.Millisecond
+// CompletionTimeout is how long a shell waits for Redis while somebody types. Tests are more patient.
+var CompletionTimeout = 500 * time.Millisecond
 
 // CompleteFlag completes the values of a flag.
 func (a *App) CompleteFlag(cmd *cobra.Command, flag string, values func(*cobra.Command) []string) {
@@ -86,7 +86,7 @@ func complete[T any](a *App, cmd *cobra.Command, ask func(*inspect.Inspector, co
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
+	ctx, cancel := context.WithTimeout(ctx, CompletionTimeout)
 	defer cancel()
 	var texts []string
 	_ = a.Inspect(ctx, func(ctx context.Context, i *inspect.Inspector) error {
