@@ -53,8 +53,8 @@ func (s *town) spreadOut(t *testing.T, name string) {
 func TestABindingThatSomebodyLeftBehind(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, server redistest.Server) {
-		for _, named := range redistest.SomeOn(server, []string{"partition/write_map", "partition/freeze", "partition/receive",
-			"partition/hand_over", ""}) {
+		for _, named := range redistest.SomeOn(server, []string{"partition/write_map", "partition/freeze",
+			"partition/receive", "partition/hand_over", ""}) {
 			for _, after := range []bool{false, true} {
 				t.Run(fmt.Sprint(named, after), func(t *testing.T) {
 					s := newTown(t, server)
