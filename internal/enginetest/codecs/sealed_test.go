@@ -50,7 +50,7 @@ func TestNothingOfASealedJobCanBeRead(t *testing.T) {
 			}))
 		id := k.enqueue(enq, "charge", card{Number: secret}, card{secret, strings.Repeat("x", 9000)})
 		assert.NotContains(t, k.everything(), secret)
-		assert.NotContains(t, k.everything(), "xxxx")
+		assert.NotContains(t, k.everything(), strings.Repeat("x", 20))
 		pooltest.Await[event.JobSnoozed](t, k.Spy, nil)
 		assert.NotContains(t, k.everything(), secret, "a step and a state are there")
 		require.NoError(t, work.Send(k.Ctx(), enq, id, "approval", secret))

@@ -82,9 +82,7 @@ func (th *theater) failOver(meanwhile func()) {
 	if meanwhile != nil {
 		meanwhile()
 	}
-	for _, name := range th.Keys() {
-		th.Do("UNLINK", name)
-	}
+	th.Unlink(th.Keys()...)
 	for _, key := range th.photo {
 		th.Do(key.command, key.name, key.args...)
 		if key.left >= 0 {

@@ -167,11 +167,7 @@ func TestAMemberHasItsLockWhereAllIsGone(t *testing.T) {
 		st.store()
 		st.begins(st.g, "f/first", "f/second")
 		st.settled(1)
-		for _, name := range slices.DeleteFunc(st.Keys(), func(name string) bool {
-			return strings.HasPrefix(name, "layout")
-		}) {
-			st.Do("UNLINK", name)
-		}
+		st.Unlink(slices.DeleteFunc(st.Keys(), func(name string) bool { return strings.HasPrefix(name, "layout") })...)
 		lost := pooltest.Await(t, st.Spy, func(e event.DataLost) bool { return e.Worker != "" })
 		assert.Equal(t, event.DataLost{Worker: pooltest.WorkerID(st.pool), Held: 1, Restored: 1}, lost)
 		assert.Equal(t, []string{"f/second 0 f"}, st.locks())

@@ -96,9 +96,7 @@ func TestAnEnqueueFindsThatAFailoverForgotAFlow(t *testing.T) {
 func TestFlowsOfARedisThatWasEmptiedAreNamed(t *testing.T) {
 	eachStore(t, func(t *testing.T, th *theater, enq *work.Enqueuer) {
 		stored(t, th, enq, "f")
-		for _, name := range th.Keys() {
-			th.Do("UNLINK", name)
-		}
+		th.Unlink(th.Keys()...)
 		stored(t, th, enq, "later")
 		assert.Equal(t, event.DataLost{Flows: []string{"before", "f"}},
 			pooltest.Await[event.DataLost](t, th.Spy, nil))

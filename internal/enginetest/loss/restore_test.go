@@ -20,14 +20,13 @@ import (
 // forget empties what Redis knows of the namespace and of a worker, at once, as if it had restarted without its data.
 func (k *kit) forget(worker, queue string) {
 	k.T.Helper()
-	var keys []any
-	for _, key := range []string{
-		"trail", "queues", "claimed", "workers", "epoch", "crashes", "lease", "lanes", "names", "scheduled", "retry",
-		"worker:" + worker + ":info", "worker:" + worker + ":inprocess:" + queue,
-	} {
-		keys = append(keys, "{"+k.Namespace+"}:"+key)
-	}
-	k.Do("UNLINK", "jobs", keys...)
+	k.Unlink(append(keysOf(worker, queue), "trail")...)
+}
+
+// keysOf are those that forget takes away, but for the trail.
+func keysOf(worker, queue string) []string {
+	return []string{"jobs", "queues", "claimed", "workers", "epoch", "crashes", "lease", "lanes", "names", "scheduled",
+		"retry", "worker:" + worker + ":info", "worker:" + worker + ":inprocess:" + queue}
 }
 
 func TestRunningJobsAreRestoredAfterALossOfData(t *testing.T) {
@@ -75,8 +74,7 @@ func TestWhatIsRestoredIsStillUniqueAndLimited(t *testing.T) {
 		require.False(t, k.Duplicate(unique))
 		g.Began(t, 1)
 		worker := pooltest.WorkerID(pool)
-		k.Do("UNLINK", "limits", "{"+k.Namespace+"}:unique", "{"+k.Namespace+"}:running:export")
-		k.forget(worker, "export")
+		k.Unlink(append(keysOf(worker, "export"), "trail", "limits", "unique", "running:export")...)
 		assert.Equal(t, 1, pooltest.Await[event.DataLost](t, k.Spy, nil).Restored)
 
 		assert.True(t, k.Duplicate(unique), "its lock is back")
@@ -157,8 +155,8 @@ func TestARestoreThatIsRefusedIsTriedAgain(t *testing.T) {
 		}))
 		k.Enqueue("long")
 		pooltest.Receive(t, begun)
-		k.forget(pooltest.WorkerID(pool), "long")
-		k.Do("SET", "trail", "something else")
+		k.Do("SET", "trail", "something else") // only who restores needs it until the job ends
+		k.Unlink(keysOf(pooltest.WorkerID(pool), "long")...)
 		assert.Error(t, pooltest.Await[event.DataLost](t, k.Spy, nil).Err)
 		k.Do("UNLINK", "trail")
 		pooltest.Await(t, k.Spy, func(e event.TroubleOver) bool { return e.Component == "restorer" })

@@ -84,14 +84,9 @@ func TestWhatIsRestoredStillNeedsItsLabels(t *testing.T) {
 		t.Cleanup(g.Release)
 		receipt := k.needing("render", 1, "gpu")
 		g.Began(t, 1)
-		keys := []any{}
-		for _, key := range []string{"trail", "queues", "claimed", "workers", "epoch", "crashes", "lease", "lanes",
-			"names",
-			"limits", "running:render", "worker:" + pooltest.WorkerID(p) + ":info",
-			"worker:" + pooltest.WorkerID(p) + ":inprocess:" + gpuQueue} {
-			keys = append(keys, "{"+k.Namespace+"}:"+key)
-		}
-		k.Do("UNLINK", "jobs", keys...)
+		k.Unlink("jobs", "trail", "queues", "claimed", "workers", "epoch", "crashes", "lease", "lanes", "names",
+			"limits", "running:render", "worker:"+pooltest.WorkerID(p)+":info",
+			"worker:"+pooltest.WorkerID(p)+":inprocess:"+gpuQueue)
 		assert.Equal(t, 1, pooltest.Await[event.DataLost](t, k.Spy, nil).Restored)
 		k.Until("its limit counts it again", func() bool { return k.Number("SCARD", "running:render") == 1 })
 		job, err := k.Inspector().Job(k.Ctx(), receipt.ID)

@@ -181,9 +181,7 @@ func TestSchedulesThatRedisHasLostAreDeclaredAgain(t *testing.T) {
 		k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("export", func() error { return nil }).
 			Periodic("@yearly", "export"))
 		require.Len(t, k.Schedules(), 1)
-		for _, key := range []string{"schedules", "ticks", "schedules:revision", "epoch", "workers"} {
-			k.Do("UNLINK", key)
-		}
+		k.Unlink("schedules", "ticks", "schedules:revision", "epoch", "workers")
 		pooltest.Await[event.DataLost](t, k.Spy, nil)
 		k.Until("it is declared again", func() bool { return len(k.Schedules()) == 1 })
 		assert.WithinDuration(t, time.Now(), k.Schedules()["export"].Last, time.Minute)
