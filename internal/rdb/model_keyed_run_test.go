@@ -20,13 +20,12 @@ import (
 func TestModelOfKeysOnTheEmbeddedRedis(t *testing.T) {
 	t.Parallel()
 	redistest.SkipUnderRace(t, "its Lua is slow, and the same runs are made on a real one")
-	server := redistest.Embedded(t)
-	runKeyedModel(t, newSite(t, server.DSN(), server.Embedded()), modelRuns(40))
+	runKeyedModel(t, patientSite(t, redistest.Embedded(t)), modelRuns(40))
 }
 
 func TestModelOfKeysOnARealRedis(t *testing.T) {
 	t.Parallel()
-	runKeyedModel(t, patientSite(t), modelRuns(redistest.Volume(25, 6)))
+	runKeyedModel(t, patientSite(t, redistest.Real(t)), modelRuns(redistest.Volume(25, 6)))
 }
 
 // runKeyedModel makes random runs. Only the first ones, of which there are so many, do anything until one fails.
@@ -54,8 +53,7 @@ func runKeyedModel(t *testing.T, on *site, runs int) {
 // they are due, which random runs hardly ever see.
 func TestModelOfKeysHasPlacesThatWereKeptInTheirOrder(t *testing.T) {
 	t.Parallel()
-	server := redistest.Embedded(t)
-	on, tried := newSite(t, server.DSN(), server.Embedded()), 0
+	on, tried := patientSite(t, redistest.Embedded(t)), 0
 	rapid.Check(t, func(rt *rapid.T) {
 		m := newKeyedMachine(on, fmt.Sprintf("%s-%d", on.namespace, tried))
 		if tried++; tried > 2 {

@@ -35,13 +35,12 @@ func init() {
 func TestModelOnTheEmbeddedRedis(t *testing.T) {
 	t.Parallel()
 	redistest.SkipUnderRace(t, "its Lua is slow, and the same runs are made on a real one")
-	server := redistest.Embedded(t)
-	runModel(t, newSite(t, server.DSN(), server.Embedded()), modelRuns(40))
+	runModel(t, patientSite(t, redistest.Embedded(t)), modelRuns(40))
 }
 
 func TestModelOnARealRedis(t *testing.T) {
 	t.Parallel()
-	runModel(t, patientSite(t), modelRuns(redistest.Volume(25, 6)))
+	runModel(t, patientSite(t, redistest.Real(t)), modelRuns(redistest.Volume(25, 6)))
 }
 
 // modelRuns are as many as -rapid.checks says with WORK_MODELS_LONG=1.
@@ -52,11 +51,11 @@ func modelRuns(usual int) int {
 	return usual
 }
 
-// patientSite is a real Redis whose answers are waited for, however busy the machine is: which of them are lost the
-// model decides. One that the driver gives up is a failure that no other run has.
-func patientSite(t *testing.T) *site {
+// patientSite waits for the answers of a server, however busy the machine is: which of them are lost the model decides.
+// One that the driver gives up is a failure that no other run has.
+func patientSite(t *testing.T, server redistest.Server) *site {
 	t.Helper()
-	return newSite(t, redistest.Real(t).DSNWith("read_timeout=60s&write_timeout=60s&dial_timeout=60s"), nil)
+	return newSite(t, server.DSNWith("read_timeout=60s&write_timeout=60s&dial_timeout=60s"), server.Embedded())
 }
 
 // story tells what happened in runs that fail. That of the first one is printed at once: on a real Redis time passes
