@@ -36,19 +36,25 @@ func LastTick(entry string) (at time.Time, job string) {
 	return fromMillis(ms), job
 }
 
-// Schedules reads all schedules, in parts, and what it says of their revision before.
+// Schedules reads all schedules, in parts, and what it says of their revision before, in the round trip of the first
+// part.
 func (s *Store) Schedules(ctx context.Context) (all []Schedule, revision string, err error) {
-	value, err := s.text(ctx, s.keys.revision)
-	if err != nil {
-		return nil, "", err
-	}
-	for cursor, seen := "0", map[string]bool{}; ; {
-		reply, err := redisconn.Do(ctx, s.driver,
-			redisconn.Call{Command: "HSCAN", Args: []any{s.keys.schedules, cursor, "COUNT", MaxBatch}})
+	calls := []redisconn.Call{{Command: "GET", Args: []any{s.keys.revision}}}
+	for cursor, seen := "0", map[string]bool{}; ; calls = nil {
+		replies, err := s.driver.Pipeline(ctx, append(calls,
+			redisconn.Call{Command: "HSCAN", Args: []any{s.keys.schedules, cursor, "COUNT", MaxBatch}})...)
 		if err != nil {
 			return nil, "", err
 		}
-		r := redisconn.Read("HSCAN", reply)
+		first, last := replies[0], replies[len(replies)-1]
+		if err := cmp.Or(first.Err, last.Err); err != nil {
+			return nil, "", err
+		}
+		if calls != nil {
+			text, _ := first.Value.([]byte) // none before the first change
+			revision = string(text)
+		}
+		r := redisconn.Read("HSCAN", last.Value)
 		cursor = r.Text()
 		fields := r.List()
 		var page []Schedule
@@ -67,7 +73,7 @@ func (s *Store) Schedules(ctx context.Context) (all []Schedule, revision string,
 		}
 		all = append(all, page...)
 		if cursor == "0" {
-			return all, string(value), nil
+			return all, revision, nil
 		}
 	}
 }
@@ -131,15 +137,6 @@ func (s *Store) SchedulesOf(ctx context.Context, ids []string) ([]Schedule, erro
 		}
 	}
 	return page, nil
-}
-
-func (s *Store) text(ctx context.Context, key string) ([]byte, error) {
-	value, err := redisconn.Do(ctx, s.driver, redisconn.Call{Command: "GET", Args: []any{key}})
-	if err != nil {
-		return nil, err
-	}
-	text, _ := value.([]byte)
-	return text, nil
 }
 
 // Redefinition is a change of one schedule.
