@@ -16,7 +16,7 @@ import (
 )
 
 // Patience is how long a test waits for a signal before it gives up; nothing depends on it while all is well.
-const Patience = time.Minute
+const Patience = 2 * time.Minute
 
 // ErrLuck is an error of a handler or of a connection that means nothing.
 var ErrLuck = errors.New("no luck")

@@ -22,7 +22,7 @@ type result struct {
 
 // impatience lets tests wait less long for what will not come.
 var impatience = mutant{
-	Name: "impatience", File: "internal/pooltest/spy.go", Before: "Patience = time.Minute",
+	Name: "impatience", File: "internal/pooltest/spy.go", Before: "Patience = 2 * time.Minute",
 	After: "Patience = 20 * time.Second",
 }
 
