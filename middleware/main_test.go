@@ -16,7 +16,7 @@ import (
 func TestMain(m *testing.M) { redistest.Main(m) }
 
 // patience is how long a test waits for a signal; nothing depends on it while all is well.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 func within(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

@@ -19,7 +19,7 @@ import (
 func TestMain(m *testing.M) { redistest.Main(m) }
 
 // patience is how long a test waits for a signal; nothing depends on it while all is well.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 // studio is a pool and an exporter that keeps its spans.
 type studio struct {

@@ -17,7 +17,7 @@ import (
 )
 
 // patience is how long a test waits for what must come.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 // kit is one prefix on one Redis, a client, and plain commands beside it.
 type kit struct {

@@ -25,7 +25,7 @@ import (
 func TestMain(m *testing.M) { redistest.Main(m) }
 
 // testPatience is how long a test waits for a signal; nothing depends on it while all is well.
-const testPatience = time.Minute
+const testPatience = 2 * time.Minute
 
 // kit is a dashboard over a namespace of its own. The role of a request is in its header Role.
 type kit struct {

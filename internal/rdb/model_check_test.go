@@ -89,6 +89,9 @@ func members(names ...string) map[string]string {
 
 // check reads all keys, compares them with the model, and checks the invariants on what is in Redis alone.
 func (m *machine) check(t *rapid.T) {
+	if m.tooSlow() {
+		return
+	}
 	state := m.site.dump(t)
 	m.checkTokens(t, state)
 	m.checkPlaces(t, state)

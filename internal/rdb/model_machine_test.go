@@ -14,11 +14,12 @@ import (
 )
 
 // Times are far apart, so that the few seconds that a run lasts on a real Redis change no comparison: delays are odd
-// multiples of 5 s, and time passes in multiples of 10 s.
+// multiples of 5 s, and time passes in multiples of 10 s. A run that lasts longer ends there.
 const (
 	modelLife   = 25 * time.Second
 	modelSteady = 15 * time.Second
 	modelLeased = 15 * time.Second
+	modelLasts  = 4 * time.Second
 )
 
 var modelQueues = []string{"a", "b", "c"}
@@ -35,12 +36,14 @@ type machine struct {
 	pages     map[rdb.Shelf][]rdb.Waiting // what the scheduler and the retrier know
 	photo     *photo                      // what a replica knows that lags behind; nil for none
 	born      int                         // how many workers and jobs there were
+	started   time.Time
 }
 
 func newMachine(on *site, namespace string) *machine {
 	w := &wire{Driver: on.driver}
 	m := &machine{
 		model: newModel(), pages: map[rdb.Shelf][]rdb.Waiting{}, enqueuers: []*enqueuer{{lane: "l1"}, {lane: "l2"}},
+		started: time.Now(),
 	}
 	m.courier = courier{
 		wire:      w,
@@ -48,6 +51,18 @@ func newMachine(on *site, namespace string) *machine {
 		delivered: m.noteFull,
 	}
 	return m
+}
+
+// tooSlow tells whether more time has passed by itself than the comparisons allow.
+func (m *machine) tooSlow() bool { return m.site.clock == nil && time.Since(m.started) > modelLasts }
+
+// inTime is an action, or nothing once the run is too slow.
+func (m *machine) inTime(action func(*rapid.T)) func(*rapid.T) {
+	return func(t *rapid.T) {
+		if !m.tooSlow() {
+			action(t)
+		}
+	}
 }
 
 // noteFull notes the queues that have no room now.
@@ -68,7 +83,7 @@ func (m *machine) name(kind string) string {
 func (m *machine) actions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"": m.check,
-		"something happens": oneOf(
+		"something happens": m.inTime(oneOf(
 			m.work, m.work, m.work, m.work, m.work, m.work, m.enqueue, m.enqueue, m.enqueue, m.fetchSome, m.fetchSome,
 			m.settle,
 			m.beat, m.arrive, m.arrive, m.die, m.takeApart, m.timePasses, m.damage, m.lookUp, m.awaitSome,
@@ -80,7 +95,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			oneOf(m.stallSome, m.moveToQueue, m.reschedule, m.removeSome),
 			oneOf(m.register, m.survey, m.giveBackLost, m.suspect, m.suspect, m.absolveSome, m.wait, m.wait, m.wakeSome,
 				m.crash, m.stop, oneOf(m.lose, m.photograph, m.failOver, m.failOver)),
-		),
+		)),
 	}
 }
 

@@ -77,7 +77,7 @@ func (s *story) tell(t *testing.T, rt *rapid.T, script []string) {
 // runModel makes random runs. Only the first ones, of which there are so many, do anything until one fails.
 func runModel(t *testing.T, on *site, runs int) {
 	t.Helper()
-	run, told := 0, story{}
+	run, slow, told := 0, 0, story{}
 	rapid.Check(t, func(rt *rapid.T) {
 		if run++; run > runs && !told.failed {
 			return
@@ -89,8 +89,12 @@ func runModel(t *testing.T, on *site, runs int) {
 		}()
 		m.begin(rt)
 		rt.Repeat(m.actions())
-		m.recover(rt)
+		m.inTime(m.recover)(rt)
+		if m.tooSlow() {
+			slow++
+		}
 	})
+	t.Logf("%d runs, of which %d ended early, since the machine is slow", min(run, runs), slow)
 }
 
 // begin makes some workers and jobs, so that most runs have something to do from the start.
