@@ -63,18 +63,6 @@ func (st *staging) begins(door *pooltest.Door, ids ...string) {
 	}
 }
 
-// settled awaits that the ends of so many jobs were answered: the next may have begun before.
-func (st *staging) settled(jobs int) {
-	st.T.Helper()
-	st.Until("ends are answered", func() bool {
-		left := jobs
-		for _, e := range pooltest.Seen[event.JobsSettled](st.Spy) {
-			left -= e.Jobs
-		}
-		return left <= 0
-	})
-}
-
 // over awaits the end of the flow, and checks that nothing is left and that the doctor finds nothing.
 func (st *staging) over(state flow.State) {
 	st.T.Helper()

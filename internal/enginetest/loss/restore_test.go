@@ -246,7 +246,7 @@ func TestWaitReplicasRealRedis(t *testing.T) {
 		require.NoError(t, err)
 		defer enq.Close()
 
-		_, err = enq.With(work.WaitReplicas(1, pooltest.Patience)).Enqueue(t.Context(), "safe")
+		_, err = enq.With(work.WaitReplicas(1, time.Minute)).Enqueue(t.Context(), "safe")
 		require.NoError(t, err)
 
 		// time for the one there is
@@ -269,7 +269,7 @@ func TestWaitReplicasRealRedis(t *testing.T) {
 		assert.Len(t, receipts, 2)
 
 		require.NoError(t, replica.Resume())
-		_, err = enq.With(work.WaitReplicas(1, pooltest.Patience)).Enqueue(t.Context(), "safe")
+		_, err = enq.With(work.WaitReplicas(1, time.Minute)).Enqueue(t.Context(), "safe")
 		require.NoError(t, err)
 		conn, err := redis.Dial("tcp", master.Addr())
 		require.NoError(t, err)

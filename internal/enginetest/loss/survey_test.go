@@ -99,7 +99,7 @@ func testClaimThatCameBack(t *testing.T, s redistest.Server, busy, paused bool) 
 	pooltest.Receive(t, g.Began)
 	seen := k.snapshot(pool, job)
 	g.Leave <- ""
-	k.Until("it has ended", func() bool { return k.Number("HLEN", "claimed") == 0 })
+	k.settled(1)
 	if busy {
 		k.Enqueue("busy")
 		pooltest.Receive(t, g.Began)
@@ -137,7 +137,7 @@ func TestAClaimThatCannotGoBackHoldsUpNoOtherQueue(t *testing.T) {
 		pooltest.Receive(t, g.Began)
 		seen := k.snapshot(pool, job)
 		g.Leave <- ""
-		k.Until("it has ended", func() bool { return k.Number("HLEN", "claimed") == 0 })
+		k.settled(1)
 		k.Do("SET", "queue:quiet", "something else")
 		k.rewind(seen)
 		refused := func(e event.Trouble) bool { return strings.Contains(e.Component, "fetcher") }
@@ -183,7 +183,7 @@ func TestAClaimThatCameBackIsFoundAfterALostConnection(t *testing.T) {
 		pooltest.Receive(t, g.Began)
 		seen := k.snapshot(pool, job)
 		g.Leave <- ""
-		k.Until("it has ended", func() bool { return k.Number("HLEN", "claimed") == 0 })
+		k.settled(1)
 		d.UntilSentInAll(t, "survey", surveys+1) // what it has touched was asked about: here, or while the job ran
 		k.rewind(seen)
 		proxy.Cut()
@@ -227,7 +227,7 @@ func TestAReplicaThatTakesOverWedgesNothingRealRedis(t *testing.T) {
 		_, err = conn.Do("REPLICAOF", "NO", "ONE")
 		require.NoError(t, err)
 		g.Leave <- ""
-		k.Until("it has ended", func() bool { return k.Number("HLEN", "claimed") == 0 })
+		k.settled(1)
 		d.UntilSentInAll(t, "survey", surveys+1) // what it has touched was asked about: here, or while the job ran
 		k.Server = replica.Server()
 		proxy.Redirect(replica.Addr())
@@ -376,7 +376,7 @@ func TestDoctorAsksWorkersWhatTheyHold(t *testing.T) {
 			assert.Empty(t, examine(repair), "it runs, for however long")
 		}
 		g.Leave <- ""
-		k.Until("it has ended", func() bool { return k.Number("HLEN", "claimed") == 0 })
+		k.settled(1)
 
 		k.rewind(came)
 		for _, repair := range []bool{false, true} {
