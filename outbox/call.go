@@ -155,6 +155,9 @@ func (r *Relay) load(ctx context.Context, tx *sql.Tx, c *call, open assignment) 
 	}
 	for _, row := range found {
 		job, err := row.job()
+		if err == nil {
+			job.Turn, err = row.turn()
+		}
 		if err != nil {
 			return fmt.Errorf("row %d: %w", row.id, err)
 		}
@@ -241,6 +244,15 @@ func (r *Relay) examine(ctx context.Context, row *row) (job rdb.NewJob, refusal,
 	defer cancel()
 	refusal, err = inside.Accepts(ctx, r.enq, row.name, decoded.Args)
 	return job, refusal, err
+}
+
+// turn is turnOf the record of the row.
+func (r *row) turn() (rdb.Turn, error) {
+	decoded, err := record.Decode([]byte(r.record))
+	if err != nil {
+		return rdb.Turn{}, err
+	}
+	return turnOf(&decoded)
 }
 
 // turnOf is what has a job wait by turns. Its record alone says so, and not its placement: so a relay of before, which
