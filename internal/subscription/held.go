@@ -58,7 +58,7 @@ func (h *heldQueues) note(name string, wait, lead time.Duration, jobs int) {
 		yield := min(heldYield<<min(h.vain[name]-vainAtFirst, 10), heldYields)
 		wait += yield/2 + rand.N(yield/2)
 	}
-	until := now.Add(min(wait, heldMost))
+	until := now.Add(min(max(0, wait), heldMost))
 	h.queues[name] = heldQueue{until: until, known: true}
 	if h.soonest.IsZero() || until.Before(h.soonest) {
 		h.soonest = until
@@ -66,12 +66,16 @@ func (h *heldQueues) note(name string, wait, lead time.Duration, jobs int) {
 }
 
 // remind notes when a key of a queue may begin a job, which is over by that lead sooner for the worker that is served.
-// What is known of the queue already goes before it.
+// What is known of the queue already goes before it. One that may begin by its rate and was not taken waits for
+// something else, and who makes room for that leaves a token.
 func (h *heldQueues) remind(name string, wait, lead time.Duration) {
-	if queue, held := h.queues[name]; held && !queue.open {
+	if queue, held := h.queues[name]; held && !queue.open || wait <= 0 {
 		return
 	}
-	until := time.Now().Add(min(wait-lead, heldMost))
+	if wait > lead { // else it is asked once more and not again and again, should something else be in the way
+		wait -= lead
+	}
+	until := time.Now().Add(min(wait, heldMost))
 	h.queues[name] = heldQueue{until: until, known: true, open: true}
 	if h.soonest.IsZero() || until.Before(h.soonest) {
 		h.soonest = until
@@ -101,14 +105,15 @@ func (h *heldQueues) forget(name string) {
 	delete(h.vain, name)
 }
 
-// without returns the names that are not held any more.
+// without returns the names that are not held any more. What is known of a rate is left to over: who names a queue here
+// may have asked it just now, and in vain.
 func (h *heldQueues) without(names []string) []string {
 	if len(h.queues) == 0 {
 		return names
 	}
 	return slices.DeleteFunc(names, func(name string) bool {
 		queue, held := h.queues[name]
-		if held && time.Now().After(queue.until) {
+		if held && !queue.known && time.Now().After(queue.until) {
 			delete(h.queues, name)
 			held = false
 		}

@@ -72,6 +72,27 @@ func TestARateIsAskedAgainAtItsTime(t *testing.T) {
 	assert.Equal(t, time.Hour, w.Next())
 }
 
+// A fetch that took long has the next one begin earlier, and so early that it may be late already. Whoever has asked
+// which queues have jobs, and was told of this one, has not asked it again by that.
+func TestARateThatLeavesRoomAtOnceIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	w := watchWith(nil)
+	w.Travelled(time.Second)
+	w.Hold("rated", 20*time.Millisecond, 1)
+	assert.Empty(t, w.Askable([]string{"rated"}))
+	assert.Zero(t, w.Next())
+	assert.Equal(t, []string{"rated"}, w.Reopened())
+	w.Remind("keys", time.Nanosecond)
+	assert.Equal(t, []string{"keys"}, w.Askable([]string{"keys"}))
+	require.Eventually(t, func() bool { return len(w.Reopened()) == 1 }, soon, time.Millisecond)
+	assert.Equal(t, time.Hour, w.Next())
+	assert.Equal(t, []string{"rated", "keys"}, w.Askable([]string{"rated", "keys"}))
+	assert.Less(t, w.Ahead(), 101*time.Millisecond, "and that was not late")
+
+	w.Remind("held", 0)
+	assert.Equal(t, time.Hour, w.Next(), "it is not its rate that is in the way, and whoever makes room calls")
+}
+
 // Where only the rates of keys are in the way, other keys may come at any time.
 func TestAReminderHoldsNoQueue(t *testing.T) {
 	t.Parallel()
