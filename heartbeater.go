@@ -336,7 +336,7 @@ func (r *run) requestCancel() {
 		b.noteCancel()
 	}
 	time.AfterFunc(r.worker.engine.times.Stuck, func() {
-		if b == nil || b.attempt.Err() != nil {
+		if b == nil || b.hasCtx() && b.attempt.Err() != nil {
 			r.reportStuck(ErrCancelled)
 		}
 	})

@@ -73,6 +73,9 @@ func (p *processor) beginTogether(b *batchRun) {
 	b.attempt.Key, b.attempt.Own = jobKey{}, lead.job
 	b.ctx = &b.attempt
 	b.limit()
+	b.mu.Lock()
+	b.ready = true
+	b.mu.Unlock()
 	b.noteCancel() // one of them may have been cancelled before there was anything to end
 	if w.events.perJob() {
 		b.tellEach(b.runs, func(r *run) { w.events.emitHere(event.JobStarted{JobRef: r.ref(), Waited: r.waited()}) })

@@ -21,8 +21,9 @@ type batchRun struct {
 	begun   time.Time
 	stop    func() // ends its timers; nil without a timeout
 
-	mu   sync.Mutex
-	runs []*run // what has not begun was left out once the first one has
+	mu    sync.Mutex
+	runs  []*run // what has not begun was left out once the first one has
+	ready bool   // it has its ctx: before there is nothing to end, and one whose jobs all leave never gets it
 
 	given *givenBatch // nil until the handler is called
 
@@ -104,10 +105,16 @@ func (b *batchRun) reportStuck(cause error) {
 // noteCancel ends the ctx of the batch once all of its jobs are to be cancelled. As long as some are not it goes on.
 func (b *batchRun) noteCancel() {
 	goesOn := func(r *run) bool { return !r.cancelRequested.Load() }
-	runs := b.all()
-	if len(runs) > 0 && runs[0].begun.Load() != 0 && !slices.ContainsFunc(runs, goesOn) {
+	if b.hasCtx() && !slices.ContainsFunc(b.all(), goesOn) {
 		b.attempt.End(ErrCancelled)
 	}
+}
+
+// hasCtx tells whether the batch has begun, so that its ctx may be asked and ended.
+func (b *batchRun) hasCtx() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.ready
 }
 
 // runnerOfBatch is the runner of a handler that takes jobs together: the job is the first of them. A job whose argument
