@@ -175,28 +175,17 @@ func IdsOf(receipts []work.Receipt) []string {
 	return ids
 }
 
-// Unlink takes keys away, all at one moment: a worker that beats in between would find some of them.
+// Unlink takes keys away, all at one moment: a worker that beat in between would find some of them.
 func (k *Kit) Unlink(names ...string) {
-	k.T.Helper()
-	full := make([]string, len(names))
-	for i, name := range names {
-		full[i] = "{" + k.Namespace + "}:" + name
-	}
-	k.drop(full)
-}
-
-// Wipe is what FLUSHALL does, in this test's namespace only.
-func (k *Kit) Wipe() {
-	k.T.Helper()
-	k.drop(k.Remains(""))
-}
-
-func (k *Kit) drop(keys []string) {
 	k.T.Helper()
 	conn, err := redis.Dial("tcp", k.Server.Addr())
 	require.NoError(k.T, err)
-	defer conn.Close()
-	_, err = conn.Do("UNLINK", redis.Args{}.AddFlat(keys)...)
+	defer conn.Close() //lint:ignore errcheck a test's
+	args := make([]any, len(names))
+	for i, name := range names {
+		args[i] = "{" + k.Namespace + "}:" + name
+	}
+	_, err = conn.Do("UNLINK", args...)
 	require.NoError(k.T, err)
 }
 

@@ -135,7 +135,7 @@ func TestALimitIsDeclaredAgainAfterALossOfData(t *testing.T) {
 		k.Start(work.NewWorkerPool(nil, 5, k.Options()).
 			JobWithOptions("n", work.JobOptions{Limit: work.Limit{Concurrent: 2}}, func() error { return nil }))
 		rule := k.Text("HGET", "limits", "n")
-		k.Wipe()
+		k.Unlink(k.Keys()...)
 		k.Until("it is there again", func() bool { return k.Text("HGET", "limits", "n") == rule })
 	})
 }

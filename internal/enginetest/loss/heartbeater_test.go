@@ -91,7 +91,7 @@ func TestJobsRunOnWhenRedisLosesItsData(t *testing.T) {
 		lose    func(k *kit)
 		settled bool // whether the outcome of the job that runs still finds its claim
 	}{
-		"all of it":      {func(k *kit) { k.Wipe() }, false},
+		"all of it":      {func(k *kit) { k.Unlink(k.Keys()...) }, false},
 		"but a newer id": {func(k *kit) { k.Do("SET", "epoch", "another") }, true},
 	}
 	for name, loss := range losses {
@@ -134,7 +134,7 @@ func TestAFetchDoesNotDecideThatAWorkerIsDead(t *testing.T) {
 		k.Enqueue("n")
 		pooltest.Receive(t, p.Began)
 		for range 3 { // at various moments between two heartbeats
-			k.Wipe()
+			k.Unlink(k.Keys()...)
 			k.Do("LPUSH", "wake:n", "1") // the fetcher asks before the heartbeat does
 			k.Until("it is registered again",
 				func() bool { return k.Number("SISMEMBER", "workers", pooltest.WorkerID(pool)) == 1 })

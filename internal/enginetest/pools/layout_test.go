@@ -113,7 +113,7 @@ func TestALostLayoutIsWrittenAgain(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("a", pooltest.Nothing))
-		k.Wipe()
+		k.Unlink(k.Keys()...)
 		k.Until("it is there again", func() bool { return k.Text("GET", "layout") == "8 3" })
 	})
 }

@@ -181,7 +181,7 @@ func TestALossOfDataKeepsWhatIsServed(t *testing.T) {
 		pooltest.Receive(t, p.Began)
 		require.ErrorIs(t, pool.Withdraw(briefly(), "a"), context.Canceled)
 		require.NoError(t, pool.Withdraw(k.Ctx(), "b"))
-		k.Wipe()
+		k.Unlink(k.Keys()...)
 		pooltest.Await(t, k.Spy, func(e event.DataLost) bool { return e.Restored == 1 })
 		assert.Equal(t, []string{"a", "c"}, k.serves(), "what is held must be found")
 		receipts := k.EnqueueNumbers("b", 0, 3)
