@@ -36,9 +36,9 @@ func (k *kit) runMixed() {
 	for _, name := range []string{"good", "bad", "worse", "good"} {
 		k.Enqueue(name)
 	}
-	k.Until("all have run", func() bool {
-		return k.Number("ZCARD", "retry") == 1 && k.Number("ZCARD", "morgue") == 1 &&
-			k.Number("HLEN", "claimed") == 0 && k.Number("LLEN", "queue:good") == 0
+	k.Until("all have run", func() bool { // the queue is asked first: what has left it is claimed, until it has ended
+		return k.Number("LLEN", "queue:good") == 0 && k.Number("HLEN", "claimed") == 0 &&
+			k.Number("ZCARD", "retry") == 1 && k.Number("ZCARD", "morgue") == 1
 	})
 }
 
