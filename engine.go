@@ -59,7 +59,7 @@ type engine struct {
 
 // usual are the times of every pool.
 var usual = inside.Times{
-	Start: 2 * fetchTimeout, Stuck: 5 * time.Second, Hook: deathHookTime, Park: 5 * time.Second,
+	Start: 2 * fetchTimeout, Undo: time.Second, Stuck: 5 * time.Second, Hook: deathHookTime, Park: 5 * time.Second,
 	Tidy: maintain.JanitorInterval, DueRest: maintain.LongestRest, Survey: time.Minute, Stalled: 10 * time.Second,
 	ScaleLook: 5 * time.Second, ScaleIdle: 30 * time.Second, Waiting: 1_000, Ahead: aheadPatience,
 	Fleet: fleetOf,

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/healthreport"
@@ -15,9 +14,6 @@ import (
 	"github.com/265d0351/work/internal/retry"
 	"github.com/265d0351/work/internal/subscription"
 )
-
-// undoTimeout is how long it may take to remove from Redis what a start that failed has left there.
-const undoTimeout = time.Second
 
 // Start registers the pool in Redis and starts to run jobs. It returns a *SetupError with every mistake of the set-up,
 // or why Redis could not be used; then nothing is left running, and Start may be called again. When ctx ends later, a
@@ -201,7 +197,7 @@ func (p *WorkerPool) begin(ctx context.Context, g *group, workers []*worker) boo
 // reaper does in a few seconds.
 func (w *worker) discard(known bool) {
 	if known {
-		ctx, cancel := context.WithTimeout(context.Background(), undoTimeout)
+		ctx, cancel := context.WithTimeout(context.Background(), w.engine.times.Undo)
 		defer cancel()
 		_ = w.leave(ctx, "") // there is an error of its own
 	}

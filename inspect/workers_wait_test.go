@@ -12,6 +12,7 @@ import (
 	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -78,8 +79,21 @@ func TestWorkersThatAreGoneOrLeaveAreNotWaitedFor(t *testing.T) {
 					Epoch: "e", Queues: []string{"a"}})
 				require.NoError(t, err)
 				require.NoError(t, row.leave(k, i, "w1"))
-				ctx, cancel := context.WithTimeout(k.Ctx(), 300*time.Millisecond)
-				defer cancel()
+				// In the second look the time is over.
+				ctx, cancel := context.WithCancelCause(k.Ctx())
+				looks := 0
+				i, err = inspect.New("", work.Namespace(k.Namespace), work.WithConnection(k.Interfering(func(
+					ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
+				) ([]redisconn.Reply, error) {
+					if calls[0].Command == "EXISTS" {
+						if looks++; looks == 2 {
+							cancel(context.DeadlineExceeded)
+						}
+					}
+					return pass(ctx, calls...)
+				})))
+				require.NoError(t, err)
+				t.Cleanup(func() { require.NoError(t, i.Close()) })
 				ids, err := i.WaitForWorkers(ctx, 2, "a")
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 				assert.Len(t, ids, row.there)

@@ -65,6 +65,5 @@ func (k *Kit) Schedules() map[string]SeenSchedule {
 // Bury makes a worker dead as a reaper would, without putting anything back.
 func (k *Kit) Bury(id string) {
 	k.T.Helper()
-	require.Equal(k.T, 1, k.Number("SREM", "workers", id))
-	require.Equal(k.T, 1, k.Number("SADD", "dead", id))
+	require.Equal(k.T, 1, k.Number("SMOVE", "workers", "{"+k.Namespace+"}:dead", id))
 }

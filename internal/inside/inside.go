@@ -62,6 +62,7 @@ type Parts struct {
 // but tests, before the start.
 type Times struct {
 	Start     time.Duration // that a start may take
+	Undo      time.Duration // that it may take to remove what a start that failed has left
 	Stuck     time.Duration // after which a handler that should have returned is reported
 	Hook      time.Duration // that OnDeath may take
 	Park      time.Duration // after which an outcome that was refused is sent again

@@ -277,7 +277,7 @@ func (k *Kit) DueNow(shelf string) {
 	k.T.Helper()
 	ids, _ := k.Do("ZRANGE", shelf, 0, -1).([]any)
 	for _, id := range ids {
-		k.Do("ZADD", shelf, 1, id)
+		k.Do("ZADD", shelf, "XX", 1, id) // it may have gone meanwhile
 	}
 	k.Tell("control", "due")
 }

@@ -136,14 +136,3 @@ func Troubles(s *Spy) (all []event.Trouble) {
 	}
 	return all
 }
-
-// AllTroubles are the reports of background work that failed.
-func (k *Kit) AllTroubles() (found []event.Trouble) {
-	events, _ := k.Spy.All()
-	for _, e := range events {
-		if trouble, ok := e.(event.Trouble); ok {
-			found = append(found, trouble)
-		}
-	}
-	return found
-}

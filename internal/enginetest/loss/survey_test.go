@@ -289,6 +289,8 @@ func TestJobsOfAFetchWhoseReplyIsLostRunOnce(t *testing.T) {
 		pool := k.Start(work.NewWorkerPool(nil, 5, options).Job("n", ran.Handle))
 		warm := k.EnqueueNumbers("n", 0, 1) // so that Redis knows the script, and answers a fetch with jobs
 		pooltest.Await[event.JobDone](t, k.Spy, nil)
+		slots := pooltest.Parts(pool).Slots
+		k.Until("all its processors are free", func() bool { return slots.Busy() == 0 })
 		// Only a fetch that names the queue has these keys in this order.
 		worker := fmt.Sprintf("{%s}:worker:%s:inprocess:n", k.Namespace, pooltest.WorkerID(pool))
 		swallowed := proxy.SwallowReply(fmt.Sprintf("rate:n\r\n$%d\r\n%s", len(worker), worker))

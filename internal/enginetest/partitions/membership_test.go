@@ -85,9 +85,7 @@ func TestAPartitionThatIsDownIsJoinedLater(t *testing.T) {
 		var unhealthy *work.UnhealthyError
 		require.ErrorAs(t, pool.Healthy(d.Ctx()), &unhealthy)
 		assert.Equal(t, "partition 1", unhealthy.Problems[0].Component)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		require.ErrorContains(t, pool.Drain(ctx), "partition 1", "nobody can tell what is left there")
+		require.ErrorContains(t, pool.Drain(d.Ctx()), "partition 1", "nobody can tell what is left there")
 		faults.set(faults.down, 1, false)
 		pooltest.Await(t, d.Spy, func(e event.PartitionJoined) bool { return e.Partition == 1 })
 		shares.Began(t, 5)

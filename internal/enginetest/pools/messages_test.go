@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -136,12 +135,15 @@ func TestWhoDoesNotAnswerIsNamed(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
 		k := newKit(t, s)
 		gate := make(chan struct{})
+		ctx, cancel := context.WithCancelCause(k.Ctx())
 		slow := work.NewWorkerPool(nil, 1, k.Options()).Job("a", pooltest.Nothing).
-			OnMessage("wait", func(ctx context.Context, _ json.RawMessage) (any, error) { <-gate; return 1, nil })
+			OnMessage("wait", func(context.Context, json.RawMessage) (any, error) {
+				cancel(context.DeadlineExceeded) // it was asked, and now the time is over
+				<-gate
+				return 1, nil
+			})
 		id := k.ID(k.Start(slow))
 		t.Cleanup(func() { close(gate) })
-		ctx, cancel := context.WithTimeout(k.Ctx(), 300*time.Millisecond)
-		defer cancel()
 		answers, err := k.Inspector().Ask(ctx, nil, "wait", nil)
 		require.NoError(t, err)
 		assert.Equal(t, id, answers[0].Worker)

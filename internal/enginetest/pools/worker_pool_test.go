@@ -246,7 +246,7 @@ func TestAGivenPoolSmallerThanTheConcurrency(t *testing.T) {
 				require.NoError(t, pool.Drain(k.Ctx()))
 				require.NoError(t, pool.Stop(k.Ctx()))
 				assert.Equal(t, 80, pooltest.Count[event.JobDone](k.Spy))
-				assert.Empty(t, k.AllTroubles())
+				assert.Empty(t, pooltest.Seen[event.Trouble](k.Spy))
 				k.Empty("first", "second")
 				k.NoWorker()
 			})

@@ -193,7 +193,7 @@ func newDueFlood(t *testing.T, jobs int, rests bool) *dueFlood {
 			assert.True(t, err == nil || ctx.Err() != nil, err)
 		}
 	})
-	require.Eventually(t, func() bool { return f.ran.Load() > 20_000 }, 10*time.Second, time.Millisecond,
+	require.Eventually(t, func() bool { return f.ran.Load() > 20_000 }, pooltest.Patience, time.Millisecond,
 		"live jobs run")
 	return f
 }

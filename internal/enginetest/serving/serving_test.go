@@ -46,7 +46,7 @@ func (k *kit) healthy(unserved ...string) {
 // call take too long on a busy machine.
 func (k *kit) unconfused() {
 	k.T.Helper()
-	for _, trouble := range k.AllTroubles() {
+	for _, trouble := range pooltest.Seen[event.Trouble](k.Spy) {
 		assert.NotContains(k.T, trouble.Err.Error(), enginetest.ListedWrongly)
 		assert.NotContains(k.T, trouble.Err.Error(), enginetest.FencedMeanwhile)
 	}
