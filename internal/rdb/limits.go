@@ -88,7 +88,8 @@ func (s *Store) SetRules(ctx context.Context, changes []RuleChange) ([]Changed, 
 	for i, c := range changes {
 		args[i] = []any{c.Name, c.Before, c.After, c.Anew}
 	}
-	return s.onRules(ctx, defineLimitScript, []string{s.keys.limits, s.keys.lanes, s.keys.turns, s.keys.turning}, args)
+	return s.onRules(ctx, defineLimitScript, []string{s.keys.limits, s.keys.lanes, s.keys.turns, s.keys.turning,
+		s.keys.waking}, args)
 }
 
 // onRules sends a script about the rules of queues, with so many arguments of each: the first one is its name.

@@ -47,7 +47,7 @@ func (s *Store) SetPauses(ctx context.Context, pauses []Pause) ([]Changed, error
 		args[i] = []any{p.Name, p.Version, p.Paused}
 	}
 	return s.onRules(ctx, pauseScript, []string{s.keys.limits, s.keys.lanes, s.keys.pauses, s.keys.turns,
-		s.keys.turning}, args)
+		s.keys.turning, s.keys.waking}, args)
 }
 
 // NextVersion is what a control of these queues that is said now must have here as its version, at least: Redis' clock

@@ -77,3 +77,46 @@ func rateOfKeys(t *testing.T, s *site, rule rdb.KeyRule, ahead time.Duration) {
 		assert.LessOrEqual(t, took, wanted+slack, key)
 	}
 }
+
+// A queue all of whose keys wait for their rate is asked by nobody while a rule holds it: who begins its jobs must then
+// hear that it may go on, and when.
+func TestAQueueOfKeysThatWaitForTheirRateCallsAWorkerWhenItMayGoOn(t *testing.T) {
+	t.Parallel()
+	one, two := rdb.Rule{Limit: rdb.Limit{Concurrent: 1}}.Text(), rdb.Rule{Limit: rdb.Limit{Concurrent: 2}}.Text()
+	say := func(paused bool) func(*testing.T, *site) {
+		return func(t *testing.T, s *site) {
+			changed, err := s.store.SetPauses(background, []rdb.Pause{{Name: "a", Paused: paused}})
+			require.NoError(t, err)
+			require.Equal(t, []rdb.Changed{{Done: true}}, changed)
+		}
+	}
+	set := func(before, after string) func(*testing.T, *site) {
+		return func(t *testing.T, s *site) {
+			done, err := s.store.SetRule(background, "a", before, after, false)
+			require.NoError(t, err)
+			require.True(t, done)
+		}
+	}
+	for name, row := range map[string]struct {
+		hold, free func(*testing.T, *site)
+	}{
+		"resumed":               {say(true), say(false)},
+		"a limit is raised":     {set("", one), set(one, two)},
+		"a limit is taken away": {set("", one), set(one, "")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onEach(t, func(t *testing.T, s *site) {
+				rationed(t, s)
+				s.cmd(t, "SADD", "running:a", "x1")
+				row.hold(t, s)
+				s.cmd(t, "UNLINK", "wake:a")
+				row.free(t, s)
+				assert.Equal(t, []string{"1"}, s.list(t, "wake:a"))
+				fetched, err := s.store.Worker("w1").Fetch(background, 2, 1, true, []rdb.Share{{Queue: "a", Jobs: 1}})
+				require.NoError(t, err)
+				assert.Positive(t, fetched.Later["a"])
+			})
+		})
+	}
+}

@@ -4,8 +4,8 @@
 -- What a rate has used so far is carried over to the next one, as a number of jobs. A queue that may go on now gets its
 -- tokens.
 --
--- KEYS[1] limits, KEYS[2] lanes, KEYS[3] turns, KEYS[4] turning
--- KEYS[5..] queue:<name>, wake:<name>, running:<name>, rate:<name> of each queue
+-- KEYS[1] limits, KEYS[2] lanes, KEYS[3] turns, KEYS[4] turning, KEYS[5] waking
+-- KEYS[6..] queue:<name>, wake:<name>, running:<name>, rate:<name> of each queue
 -- ARGV[1] version of the map of the partitions by which its caller goes, 0 where it knows none
 -- ARGV[2..] name (empty for the rule of all queues), rule that the caller has read (empty where there was none), new
 --   rule (empty takes it away), and 1 if what runs is counted anew (see fill), so that what was counted is forgotten,
@@ -44,6 +44,7 @@ local function change(at, name, before, after, anew)
   end
   local waiting = redis.pcall('LLEN', queue)
   if waiting == 0 then waiting = lined(KEYS[3], KEYS[4], name) end
+  if waiting == 0 then waiting = math.min(1, lined(KEYS[5], KEYS[4], name)) end -- keys that wait for their rate
   if type(waiting) == 'number' and waiting > 0 then
     summon(limits, name, tokens, running, rate, math.min(waiting, 2))
   end
@@ -52,7 +53,7 @@ end
 
 local answers = {}
 for i = 2, #ARGV, 4 do
-  local answer = change(i + 3, unpack(ARGV, i, i + 3))
+  local answer = change(i + 4, unpack(ARGV, i, i + 3))
   if type(answer) == 'table' then
     if #ARGV == 5 then return answer end
     answer = answer.err

@@ -4,8 +4,8 @@
 -- also when the queue goes on: a partition that was away is told later, when something newer may have been said. Of two
 -- controls of one version the one that lets a queue go on counts, so that all partitions end up with the same.
 --
--- KEYS[1] limits, KEYS[2] lanes, KEYS[3] pauses, KEYS[4] turns, KEYS[5] turning
--- KEYS[6..] queue:<name>, wake:<name>, running:<name>, rate:<name> of each queue
+-- KEYS[1] limits, KEYS[2] lanes, KEYS[3] pauses, KEYS[4] turns, KEYS[5] turning, KEYS[6] waking
+-- KEYS[7..] queue:<name>, wake:<name>, running:<name>, rate:<name> of each queue
 -- ARGV[1] version of the map of the partitions by which its caller goes, 0 where it knows none
 -- ARGV[2..] name (empty for all queues), version of the control (0 where there is one partition: it is not kept), and 1
 --   if the queue is paused, 0 if it goes on, of each queue
@@ -36,6 +36,7 @@ local function change(at, name, version, paused)
   if version ~= '0' then redis.call('HSET', pauses, name, version) end
   local waiting = redis.pcall('LLEN', queue)
   if waiting == 0 then waiting = lined(KEYS[4], KEYS[5], name) end
+  if waiting == 0 then waiting = math.min(1, lined(KEYS[6], KEYS[5], name)) end -- keys that wait for their rate
   if paused == '0' and type(waiting) == 'number' and waiting > 0 then
     summon(limits, name, tokens, running, rate, math.min(waiting, 2))
   end
@@ -44,7 +45,7 @@ end
 
 local answers = {}
 for i = 2, #ARGV, 3 do
-  local answer = change(4 * (i + 1) / 3 + 2, unpack(ARGV, i, i + 2))
+  local answer = change(4 * (i + 1) / 3 + 3, unpack(ARGV, i, i + 2))
   if type(answer) == 'table' then
     if #ARGV == 4 then return answer end
     answer = answer.err

@@ -195,6 +195,18 @@ var keyScripts = []mutant{
 		Tests:  unmodelled("TestARuleOfKeysMayChangeWhileJobsRun"),
 	},
 	{
+		Name: "keys-resumed-calls-nobody", File: "lua/limit/pause.lua",
+		Before: "math.min(1, lined(KEYS[6], KEYS[5], name))", After: "0",
+		Breaks: "a queue that goes on calls a worker also where all its keys wait for their rate",
+		Tests:  unmodelled("TestAQueueOfKeysThatWaitForTheirRateCallsAWorkerWhenItMayGoOn"),
+	},
+	{
+		Name: "keys-unlimited-calls-nobody", File: "lua/limit/define.lua",
+		Before: "math.min(1, lined(KEYS[5], KEYS[4], name))", After: "0",
+		Breaks: "a queue that goes on calls a worker also where all its keys wait for their rate",
+		Tests:  unmodelled("TestAQueueOfKeysThatWaitForTheirRateCallsAWorkerWhenItMayGoOn"),
+	},
+	{
 		Name: "keys-grant-ends-early", File: "lua/limit/grant.lua",
 		Before: "return { given, from and 1 or 0, from or '' }", After: "return { given, 0, '' }",
 		Breaks: "a rule that is taken away lets all parked jobs go on",
