@@ -10,7 +10,6 @@ import (
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/internal/inside"
 	"github.com/265d0351/work/internal/rdb/flowdb"
-	"github.com/265d0351/work/internal/record"
 	"github.com/265d0351/work/internal/span"
 )
 
@@ -165,11 +164,13 @@ func (b *batch) pass(ctx context.Context) error {
 // prepareAgain makes a member of an entry as the middleware has left it.
 func (b *batch) prepareAgain(ctx context.Context, m *flowdb.Member, entry work.Entry) error {
 	id, queue := b.flow.id, m.Queue
-	now, err := prepare(b.enq, id+"/"+m.Name, entry, func(r *record.Record) {
-		if m.Name != atDone && m.Name != atDeath {
-			r.Flow, r.Next = id, hints(b.last, nil)
-		}
-	})
+	var now flowdb.Member
+	var err error
+	if m.Name == atDone || m.Name == atDeath {
+		now, err = atEnd(b.enq, id, m.Name, entry)
+	} else {
+		now, err = member(b.enq, spot{flow: id, name: m.Name}, entry, hints(b.last, nil))
+	}
 	if err == nil {
 		err = accepted(ctx, b.enq, &now)
 	}
@@ -177,10 +178,7 @@ func (b *batch) prepareAgain(ctx context.Context, m *flowdb.Member, entry work.E
 		err = mistake("member "+brief(m.Name)+" of batch "+brief(id), "given another name by an enqueue middleware",
 			"change options and args there only")
 	}
-	m.Record, m.Terms = now.Record, now.Terms
-	if m.Lodged != nil {
-		m.Lodged = lodged(b.enq, spot{flow: id, name: m.Name}, entry)
-	}
+	m.Record, m.Terms, m.Lodged = now.Record, now.Terms, now.Lodged
 	return err
 }
 

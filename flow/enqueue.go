@@ -255,19 +255,24 @@ func endings(enq *work.Enqueuer, f *Flow) (ends []flowdb.Member, err error) {
 		if entry == nil {
 			continue
 		}
-		name := []string{atDone, atDeath}[i]
-		m, err := prepare(enq, f.ID()+"/"+name, *entry, func(*record.Record) {})
+		m, err := atEnd(enq, f.ID(), []string{atDone, atDeath}[i], *entry)
 		if err != nil {
 			return nil, err
 		}
-		if m.Terms.Special() {
-			return nil, mistake("job "+brief(entry.Name)+" at the end of flow "+brief(f.ID()),
-				"given a time, a key, or Unique", "leave it out, or have that job enqueue another one")
-		}
-		m.Name = name
 		ends = append(ends, m)
 	}
 	return ends, nil
+}
+
+// atEnd prepares a job that runs at the end.
+func atEnd(enq *work.Enqueuer, flow, name string, entry work.Entry) (flowdb.Member, error) {
+	m, err := prepare(enq, flow+"/"+name, entry, func(*record.Record) {})
+	if err == nil && m.Terms.Special() {
+		err = mistake("job "+brief(entry.Name)+" at the end of flow "+brief(flow), "given a time, a key, or Unique",
+			"leave it out, or have that job enqueue another one")
+	}
+	m.Name = name
+	return m, err
 }
 
 // maxHints is how many names of queues a record has. Jobs of others become ready a round trip later.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -141,5 +142,39 @@ func TestWhatIsAddedGoesThroughTheMiddleware(t *testing.T) {
 		assert.Equal(t, "f/more 1", pooltest.Receive(t, numbers))
 		k.Drained(pool)
 		assert.Equal(t, []*flow.Storing{{Flow: "f", Members: []string{"more"}}}, p.seen)
+	})
+}
+
+// What runs at the end has no line and no time, also where that comes of a middleware.
+func TestAMiddlewareGivesTheLastJobsNoTerms(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		for name, entry := range map[string]work.Entry{
+			"a key": {Options: []work.EnqueueOption{work.Key("k")}}, "a time": {In: time.Hour},
+		} {
+			t.Run(name, func(t *testing.T) {
+				k := newKit(t, s)
+				gives := func(ctx context.Context, entries []work.Entry, next work.EnqueueFunc) error {
+					for i := range entries {
+						entries[i].In, entries[i].Options = entry.In, entry.Options
+					}
+					_, err := next(ctx, entries)
+					return err
+				}
+				enq, err := work.NewEnqueuer(k.Server.DSN(), work.Namespace(k.Namespace),
+					work.WithEnqueueMiddleware(gives))
+				require.NoError(t, err)
+				defer enq.Close()
+				const refusal = `job "ok" at the end of flow "f" is given a time, a key, or Unique`
+				f := flow.New("f").OnDone("ok")
+				f.Job("ok")
+				_, err = flow.Enqueue(k.Ctx(), enq, f)
+				require.ErrorContains(t, err, refusal)
+				_, err = flow.Batch(k.Ctx(), enq, "f", numbers(1), flow.OnDone("ok"))
+				require.ErrorContains(t, err, refusal)
+				_, err = flow.Batch(k.Ctx(), enq, "f", numbers(1))
+				require.NoError(t, err, "members may have them")
+			})
+		}
 	})
 }
