@@ -12,6 +12,7 @@ import (
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/flow"
+	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -109,5 +110,25 @@ func TestAJobRunsWhenAllThatItWaitsForAreDone(t *testing.T) {
 			`result of "a" is not one that job "d" waits for: name "a" in After of that job`, "f/@done"}, ran)
 		assert.Equal(t, flow.Receipt{ID: "f", Jobs: 4, Duplicate: true}, k.stored(f))
 		k.Empty("ok", "asks")
+	})
+}
+
+// A result is decoded as Wait of a job does it.
+func TestAResultInAnAnyIsNotRounded(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k, got := newKit(t, s), make(chan any, 1)
+		pool := k.Start(work.NewWorkerPool(nil, 1, k.Options()).
+			Job("count", func() (int64, error) { return 1234567890123456789, nil }).
+			Job("take", func(ctx context.Context, job *work.Job) error {
+				count, err := flow.Result[any](ctx, job, "count")
+				got <- count
+				return err
+			}))
+		f := flow.New("f")
+		f.Job("take").After(f.Job("count"))
+		k.stored(f)
+		assert.Equal(t, int64(1234567890123456789), pooltest.Receive(t, got))
+		k.Drained(pool)
 	})
 }

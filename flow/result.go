@@ -2,12 +2,12 @@ package flow
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/internal/exactjson"
 	"github.com/265d0351/work/internal/inside"
 	"github.com/265d0351/work/internal/rdb/flowdb"
 )
@@ -70,7 +70,7 @@ func Result[T any](ctx context.Context, job *work.Job, member string) (T, error)
 	if err != nil {
 		return result, err
 	}
-	if err := json.Unmarshal(open, &result); err != nil {
+	if err := exactjson.Unmarshal(open, &result); err != nil {
 		var none T
 		return none, fmt.Errorf("the result of member %s of flow %s does not fit a %T: %w", brief(member), brief(flow),
 			none, err)
