@@ -174,8 +174,8 @@ func (a *Attempt) askOfSteps(ctx context.Context, ask func(context.Context) (rdb
 	return a.untilAnswered(ctx, func(ctx context.Context) error {
 		answer, err := ask(ctx)
 		for err == nil && answer == rdb.StepLost {
-			holder := a.holder()
-			holder.Known = 0
+			holder, noted := a.holder(), false // the trail that noted them may have been forgotten with them
+			holder.Known, holder.Note = 0, a.note(&noted)
 			if answer, err = a.options.Worker.WriteSteps(ctx, holder, a.knownSteps()); err == nil &&
 				answer == rdb.StepWritten {
 				answer, err = ask(ctx)

@@ -187,8 +187,8 @@ func TestAnAttemptThatIsOverHasNoSteps(t *testing.T) {
 	})
 }
 
-// TestStepsThatRedisHasForgottenAreSentAgain: a replica took over that had none of them. What this attempt knows of is
-// there again with the next one.
+// TestStepsThatRedisHasForgottenAreSentAgain: a replica took over that had none of them, nor of what the trail notes of
+// them. What this attempt knows of is there again with the next one.
 func TestStepsThatRedisHasForgottenAreSentAgain(t *testing.T) {
 	t.Parallel()
 	for name, ask := range map[string]func(ctx context.Context, d *diary) error{
@@ -209,10 +209,13 @@ func TestStepsThatRedisHasForgottenAreSentAgain(t *testing.T) {
 						if d.did("attempt") == 2 {
 							return nil
 						}
+						noted := k.Text("HGET", "trail", job.ID)
 						k.Do("UNLINK", "steps:"+job.ID)
+						k.Do("HDEL", "trail", job.ID)
 						if err := ask(ctx, d); err != nil {
 							return work.Bury(err)
 						}
+						assert.Equal(t, noted, k.Text("HGET", "trail", job.ID), "by it the next attempt finds them")
 						return pooltest.ErrLuck
 					}))
 				id := k.Enqueue("import").ID
