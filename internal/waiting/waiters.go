@@ -35,6 +35,7 @@ type Waiters struct {
 
 	mu      sync.Mutex
 	awaited map[string]*awaitedJob // by id; those that are known to have ended are no longer here
+	asked   int                    // how many times Redis was asked
 	trouble error                  // why the last question was not answered; nil when it was
 	serving bool
 	idle    bool // nobody has waited since the last recheck
@@ -50,6 +51,7 @@ type awaitedJob struct {
 // call is one caller, who waits for any number of jobs.
 type call struct {
 	ids   []string
+	since int      // how many times Redis had been asked before
 	ended chan End // has room for all of them, so nobody is held up by a slow caller
 }
 
@@ -111,7 +113,7 @@ func (w *Waiters) join(ids []string) (*call, error) {
 	if w.life.Err() != nil {
 		return nil, excerpt.Error(context.Cause(w.life))
 	}
-	own := &call{ids: ids, ended: make(chan End, len(ids))}
+	own := &call{ids: ids, since: w.asked, ended: make(chan End, len(ids))}
 	for _, id := range ids {
 		job := w.awaited[id]
 		if job == nil {
@@ -263,6 +265,7 @@ func (w *Waiters) giveUp(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.serving = false
+	w.asked++ // also of those who came since
 	for id := range w.awaited {
 		w.tell(End{ID: id, Err: err})
 	}
@@ -331,6 +334,7 @@ func (w *Waiters) ask(ctx context.Context) bool {
 func (w *Waiters) questions() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.asked++
 	var ids []string
 	for id, job := range w.awaited {
 		if job.ask {
@@ -365,12 +369,22 @@ func (w *Waiters) putBack(id string) {
 	}
 }
 
-// tell wakes all who wait for a job. mu is held.
+// tell wakes all who waited for a job when Redis was asked. For those who came since it is asked once more: the answer
+// may be older than they are, and the job another one of that id. mu is held.
 func (w *Waiters) tell(end End) {
-	if job := w.awaited[end.ID]; job != nil {
-		for own := range job.calls {
-			own.ended <- end
-		}
-		delete(w.awaited, end.ID)
+	job := w.awaited[end.ID]
+	if job == nil {
+		return
 	}
+	for own := range job.calls {
+		if own.since < w.asked {
+			own.ended <- end
+			delete(job.calls, own)
+		}
+	}
+	if len(job.calls) == 0 {
+		delete(w.awaited, end.ID)
+		return
+	}
+	w.putBack(end.ID)
 }

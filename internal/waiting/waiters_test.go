@@ -28,6 +28,7 @@ type played struct {
 	ended     map[string]rdb.WaitState
 	questions int
 	fault     error
+	held      chan struct{} // answers leave once it is closed; nil is at once
 	panics    atomic.Bool
 	deaf      chan struct{} // nothing is subscribed to until it is closed
 	receive   func([]byte)  // of the subscription that stands
@@ -38,11 +39,21 @@ func newPlayed() *played {
 }
 
 func (p *played) Pipeline(_ context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error) {
+	p.mu.Lock()
+	held := p.held
+	replies, err := p.answer(calls)
+	p.mu.Unlock()
+	if held != nil {
+		<-held
+	}
 	if p.panics.Load() {
 		panic("hostile")
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	return replies, err
+}
+
+// answer says what is known at this moment. mu is held.
+func (p *played) answer(calls []redisconn.Call) ([]redisconn.Reply, error) {
 	p.questions++
 	if p.fault != nil {
 		return nil, p.fault
@@ -233,6 +244,28 @@ func TestWaitersRestWhenNobodyWaits(t *testing.T) {
 	})
 }
 
+// TestWhoComesWhileRedisAnswersIsToldWhatIsTrueThen: a job that was not there when others asked may be by now.
+func TestWhoComesWhileRedisAnswersIsToldWhatIsTrueThen(t *testing.T) {
+	t.Parallel()
+	within(t, func(t *testing.T, p *played, w *waiting.Waiters) {
+		defer w.Close()
+		close(p.deaf)
+		p.ended["x"], p.held = rdb.WaitGone, make(chan struct{})
+		first := waits(t.Context(), w, "x")
+		p.mu.Lock()
+		p.ended["x"] = rdb.WaitPending // it is enqueued
+		p.mu.Unlock()
+		second := waits(t.Context(), w, "x")
+		close(p.held)
+		assert.Equal(t, rdb.WaitGone, (<-first).Known.State)
+		synctest.Wait()
+		assert.Empty(t, second)
+		assert.Equal(t, 1, w.Callers("x"))
+		p.end("x")
+		assert.Equal(t, rdb.WaitEnded, (<-second).Known.State)
+	})
+}
+
 // TestAPanicEndsAllWaits: nobody would serve them.
 func TestAPanicEndsAllWaits(t *testing.T) {
 	t.Parallel()
@@ -240,9 +273,12 @@ func TestAPanicEndsAllWaits(t *testing.T) {
 		defer w.Close()
 		first := waits(t.Context(), w, "x")
 		p.panics.Store(true)
-		second := waits(t.Context(), w, "y")
-		assert.EqualError(t, (<-first).Err, "panic: hostile")
-		assert.EqualError(t, (<-second).Err, "panic: hostile")
+		p.held = make(chan struct{})
+		second, since := waits(t.Context(), w, "y"), waits(t.Context(), w, "y")
+		close(p.held)
+		for _, ended := range []<-chan waiting.End{first, second, since} {
+			assert.EqualError(t, (<-ended).Err, "panic: hostile")
+		}
 		p.panics.Store(false)
 		p.end("x")
 		assert.NoError(t, (<-waits(t.Context(), w, "x")).Err, "whoever comes later is served")
