@@ -9,6 +9,7 @@ import (
 	"github.com/265d0351/work/internal/intake"
 	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 )
 
 // assignment is which rows a call has, and in which partition each of them goes, as it stands in open_rows. It is
@@ -112,6 +113,12 @@ func (r *Relay) sendTo(ctx context.Context, c *call, at int, places []int, a *an
 		}
 		return nil
 	}
+	if c.torn && unclear(stored, err) {
+		for _, i := range places {
+			a.unclear[i] = true
+		}
+		return nil
+	}
 	if err != nil {
 		if !m.Single() {
 			err = fmt.Errorf("partition %d: %w", at, err)
@@ -125,6 +132,18 @@ func (r *Relay) sendTo(ctx context.Context, c *call, at int, places []int, a *an
 		a.missing[places[k]] = hash
 	}
 	return nil
+}
+
+// unclear tells whether an answer depends on which of its places is whose job: one that is about more jobs than were
+// sent, or says that some are in Redis neither by this call nor by another one.
+func unclear(stored rdb.Enqueued, err error) bool {
+	for _, problem := range stored.Problems {
+		if problem != rdb.Duplicate && problem != rdb.Unique {
+			return true
+		}
+	}
+	var beyond *redisconn.UnexpectedReplyError
+	return errors.As(err, &beyond)
 }
 
 // storeOf is the store of a partition.

@@ -42,6 +42,7 @@ type call struct {
 	oldest  int64 // ms
 	opened  int64 // ms
 	again   bool
+	torn    bool // rows were deleted by hand since it was claimed: places in an earlier answer are not those of jobs
 }
 
 // name is the lane as Redis knows it.
@@ -153,6 +154,7 @@ func (r *Relay) load(ctx context.Context, tx *sql.Tx, c *call, open assignment) 
 	if err != nil {
 		return err
 	}
+	c.torn = len(found) < len(open.Rows)
 	for _, row := range found {
 		job, err := row.job()
 		if err == nil {
@@ -276,6 +278,7 @@ type answer struct {
 	problems map[int]rdb.Problem
 	missing  map[int]string
 	returned map[int]bool // they were not stored, and go elsewhere with another call
+	unclear  map[int]bool // nobody knows what became of them
 	expired  string       // why none of it was sent
 }
 
@@ -291,7 +294,8 @@ func (r *Relay) send(c *call) (a answer, err error) {
 	}
 	ctx, cancel := step(context.Background())
 	defer cancel()
-	a = answer{problems: map[int]rdb.Problem{}, missing: map[int]string{}, returned: map[int]bool{}}
+	a = answer{problems: map[int]rdb.Problem{}, missing: map[int]string{}, returned: map[int]bool{},
+		unclear: map[int]bool{}}
 	partitions, places := c.assigned()
 	for _, at := range partitions {
 		err := r.sendTo(ctx, c, at, places[at], &a)
@@ -366,6 +370,9 @@ func (a *answer) reason(i int) string {
 	switch problem := a.problems[i]; {
 	case a.expired != "":
 		return a.expired
+	case a.unclear[i]:
+		return "rows of its call were deleted while it was under way, and Redis refused some of that call, perhaps " +
+			"this one: look whether it has run"
 	case problem == rdb.BadKey:
 		return "the key of its queue in Redis holds something that is no list: rename or remove that key"
 	case problem == rdb.NoObject:
