@@ -170,13 +170,16 @@ func (r *Relay) load(ctx context.Context, tx *sql.Tx, c *call, open assignment) 
 
 // gather takes the rows that wait, as many as fit into a call.
 func (r *Relay) gather(ctx context.Context, tx *sql.Tx, c *call) (more bool, told []ParkedRow, err error) {
+	m, bytes := r.parts.Map(), 0
+	c.version = m.Version
+	if r.held.version != m.Version {
+		r.held = held{version: m.Version, upTo: map[int]int64{}}
+	}
 	found, err := r.read(ctx, tx, c, "SELECT id, job_id, name, record, options, since FROM $ WHERE state = 0 AND "+
-		"lane = ? ORDER BY id LIMIT "+strconv.Itoa(r.options.Batch), c.lane)
+		"lane = ? AND id > ? ORDER BY id LIMIT "+strconv.Itoa(r.options.Batch), c.lane, r.held.upTo[c.lane])
 	if err != nil {
 		return false, nil, err
 	}
-	m, bytes := r.parts.Map(), 0
-	c.version = m.Version
 	for _, row := range found {
 		bytes += len(row.record) + len(row.jobID) + len(row.name)
 		if len(c.rows) > 0 && bytes > callBytes {
@@ -196,11 +199,18 @@ func (r *Relay) gather(ctx context.Context, tx *sql.Tx, c *call) (more bool, tol
 		}
 		at, now := home(m, &job)
 		if !now {
+			if r.held.some = true; len(c.rows)+len(told) == 0 {
+				r.held.upTo[c.lane] = row.id
+			}
 			continue // it waits until what it is bound by has arrived
 		}
 		c.rows, c.jobs, c.at = append(c.rows, row), append(c.jobs, job), append(c.at, at)
 	}
-	return len(found) == r.options.Batch, told, nil
+	if len(found) < r.options.Batch {
+		delete(r.held.upTo, c.lane) // the next look begins with the first row
+		return false, told, nil
+	}
+	return true, told, nil
 }
 
 // read reads rows, and when the oldest of them was written.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -147,4 +148,63 @@ func TestALostReplyOfAPartitionStoresNothingElsewhere(t *testing.T) {
 		assert.Greater(t, in[0], in[1], "and the others where they belong now")
 		assert.Empty(t, told[outbox.Parked](k))
 	})
+}
+
+// Rows that are bound by something that is on its way wait for it, and for nothing else: others behind them do not, the
+// relay rests meanwhile, and it finds out by itself when all has arrived.
+func TestRowsThatWaitForAMoveHoldUpNoOthers(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		batch, behind int
+		poll          time.Duration
+	}{
+		"several batches of them":     {4, 9, time.Hour},
+		"one batch, and no others":    {11, 0, time.Hour},
+		"all of both in one batch":    {500, 9, time.Hour},
+		"by a relay that looks often": {500, 9, time.Millisecond},
+		"one of others in each one":   {12, 30, time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, s redistest.Server) {
+				waitForAMove(t, s, row.behind, outbox.RelayOptions{Batch: row.batch, Poll: row.poll})
+			})
+		})
+	}
+}
+
+func waitForAMove(t *testing.T, s redistest.Server, behind int, options outbox.RelayOptions) {
+	t.Helper()
+	const held = 11
+	k := newKit(t, sqlite(t), s.DSN())
+	outages, enq := k.divide(s)
+	moving, arrived := partitiontest.Divided(1, 2), partitiontest.Divided(2, 2)
+	moving.Moving = map[int]int{}
+	for bucket := range moving.Buckets {
+		moving.Moving[bucket] = 1 - moving.Buckets[bucket]
+	}
+	partitiontest.WriteMap(t, outages.Driver, k.namespace, moving)
+	_, err := enq.EnqueueMany(t.Context(), []work.Entry{{Name: "learns the map"}})
+	require.NoError(t, err)
+	for i := range held {
+		k.enqueue(work.Entry{Name: "a", Options: []work.EnqueueOption{work.ID(fmt.Sprint("held-", i))}})
+	}
+	for range behind {
+		k.enqueue(work.Entry{Name: "a"})
+	}
+	k.exec("UPDATE $ SET lane = 3")
+	stop := k.run(k.relay(enq, options))
+	left := func(n int64) func() bool { return func() bool { return k.number("SELECT COUNT(*) FROM $") == n } }
+	require.Eventually(t, left(held), patience, time.Millisecond, "those that are bound by nothing")
+	k.box.Wake()
+	require.Eventually(t, k.box.Heeded, patience, time.Millisecond, "it rests")
+	partitiontest.WriteMap(t, outages.Driver, k.namespace, arrived)
+	require.Eventually(t, left(0), patience, time.Millisecond)
+	stop()
+	assert.Len(t, k.where(outages.Driver, 2), held+behind+1)
+	assert.Empty(t, told[outbox.Parked](k))
+	assert.Empty(t, told[outbox.Trouble](k))
+	if options.Batch == 12 {
+		assert.Less(t, len(told[outbox.Relayed](k)), 8, "calls are full where they can be")
+	}
 }

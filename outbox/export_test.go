@@ -5,3 +5,6 @@ func (r *Relay) At(do func(step string)) { r.at = do }
 
 // CallLife is after what time a call is not sent again.
 var CallLife = callLife
+
+// Heeded tells whether a relay that rested has heard the last Wake.
+func (o *Outbox) Heeded() bool { return len(o.wake) == 0 }

@@ -54,6 +54,7 @@ type Relay struct {
 	running atomic.Bool
 	heard   chan struct{}
 	pruned  time.Time
+	held    held
 	at      func(step string) // of tests: a relay may be killed at each
 }
 
@@ -122,15 +123,52 @@ func (r *Relay) Run(ctx context.Context) error {
 	return nil
 }
 
+// held are rows that wait, by a map, for what they are bound by and what is on its way to another partition.
+type held struct {
+	version int64         // of the map
+	some    bool          // there are any
+	upTo    map[int]int64 // by lane: all up to this row are held, and those behind are read first
+	asked   time.Time     // when it was asked whether they may go
+}
+
+// heldWait is how often it is asked whether what rows wait for has arrived.
+const heldWait = 100 * time.Millisecond
+
+// arrived tells whether there is a newer map than that by which rows are held. It asks: no call is sent that would be
+// told.
+func (r *Relay) arrived(ctx context.Context) bool {
+	if !r.held.some {
+		return false
+	}
+	if time.Since(r.held.asked) >= heldWait {
+		asking, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		_ = r.parts.Refresh(asking) // it is asked again
+		r.held.asked = time.Now()
+	}
+	return r.parts.Map().Version != r.held.version
+}
+
 // rest waits until there may be something to do.
 func (r *Relay) rest(ctx context.Context) {
 	timer := time.NewTimer(r.options.Poll)
 	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-r.box.wake:
-	case <-r.heard:
-	case <-timer.C:
+	var again <-chan time.Time
+	if r.held.some {
+		ticker := time.NewTicker(heldWait)
+		defer ticker.Stop()
+		again = ticker.C
+	}
+	for !r.arrived(ctx) {
+		select {
+		case <-again:
+			continue
+		case <-ctx.Done():
+		case <-r.box.wake:
+		case <-r.heard:
+		case <-timer.C:
+		}
+		return
 	}
 }
 
