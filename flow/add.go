@@ -80,6 +80,9 @@ func (a adding) add(ctx context.Context, enq *work.Enqueuer, name string, entry 
 		return err
 	}
 	m = members[0]
+	if err := s.refer(ctx, referring{at: &p, flow: flow, members: members}); err != nil {
+		return err
+	}
 	answer, detail, err := a.send(ctx, enq, &p, m)
 	if m.Away && err == nil {
 		// it begins, or goes again, as the flow does not have it; where that fails the workers do it

@@ -129,7 +129,10 @@ func (s *storing) lodgeAt(ctx context.Context, of flowdb.Lodging, members []flow
 			return failed(err)
 		}
 		again, err := s.lodgedAs(ctx, of, members, answers, details)
-		if err != nil || !again {
+		if err == nil && !again {
+			return s.refer(ctx, referring{&there, of.Flow, "/" + flowdb.LodgedJob, members})
+		}
+		if err != nil {
 			return err
 		}
 		if tries == maxLodgeTries {

@@ -178,7 +178,7 @@ func (b *batch) prepareAgain(ctx context.Context, m *flowdb.Member, entry work.E
 		err = mistake("member "+brief(m.Name)+" of batch "+brief(id), "given another name by an enqueue middleware",
 			"change options and args there only")
 	}
-	m.Record, m.Terms, m.Lodged = now.Record, now.Terms, now.Lodged
+	m.Record, m.Terms, m.Lodged, m.Objects = now.Record, now.Terms, now.Lodged, now.Objects
 	return err
 }
 

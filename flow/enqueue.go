@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/rdb/flowdb"
 	"github.com/265d0351/work/internal/record"
+	"github.com/265d0351/work/objects"
 )
 
 // rule is what becomes of a job when one that it waits for has not ended well.
@@ -73,7 +75,7 @@ func (f *Flow) store(ctx context.Context, enq *work.Enqueuer) (Receipt, error) {
 	if err == nil {
 		err = s.storeInner(ctx, parts[1:])
 	}
-	if asLockError(err) != nil {
+	if vanished := new(objects.VanishedError); asLockError(err) != nil || errors.As(err, &vanished) {
 		s.withdraw(ctx)
 	}
 	if err != nil {
@@ -333,7 +335,8 @@ func prepare(enq *work.Enqueuer, id string, entry work.Entry, extend func(*recor
 	}
 	r.Given = false // its flow binds it
 	extend(&r)
-	m = flowdb.Member{Queue: r.Queue(), Record: r.Append(nil), Terms: flowdb.Terms{Lock: job.Lock, Turn: job.Turn}}
+	m = flowdb.Member{Queue: r.Queue(), Record: r.Append(nil), Terms: flowdb.Terms{Lock: job.Lock, Turn: job.Turn},
+		Objects: job.Objects}
 	switch {
 	case job.Place != rdb.At:
 	case entry.At.IsZero():

@@ -15,6 +15,7 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/rdb/flowdb"
 	"github.com/265d0351/work/internal/retry"
+	"github.com/265d0351/work/objects"
 )
 
 // storing is a flow that is being stored.
@@ -158,10 +159,60 @@ func (s *storing) part(ctx context.Context, members []flowdb.Member, edges []flo
 		case flowdb.Locked:
 			return locked(s.keeping.ID, namesOf(members), detail)
 		case flowdb.Filling:
+			if err := s.refer(ctx, referring{at: s.place, flow: s.keeping.ID, members: members}); err != nil {
+				return err
+			}
 			return s.lodge(ctx, members)
 		}
 		return s.refusal(answer, detail)
 	}
+}
+
+// referring are members that refer to objects by their args, where they are kept.
+type referring struct {
+	at      *place
+	flow    string
+	behind  string // their names in their ids
+	members []flowdb.Member
+}
+
+// refer has those objects stay. The collector takes no reference of a member whose flow is known, so it is known by
+// then; and no object that was shared just now, so that is soon enough. It may be repeated. One that is gone is an
+// *[objects.VanishedError], as with an enqueue.
+func (s *storing) refer(ctx context.Context, of referring) error {
+	ids := map[string][]string{}
+	for i := range of.members {
+		if m := &of.members[i]; !m.Away {
+			for _, sha := range m.Objects {
+				ids[sha] = append(ids[sha], of.flow+"/"+m.Name+of.behind)
+			}
+		}
+	}
+	for sha, ids := range ids {
+		found, err := of.at.refer(ctx, sha, ids)
+		if err == nil && !found && of.at.partition > 0 { // what programs share is in the first one
+			if err = inside.Enqueuer(s.enq).Intake.Bring(ctx, of.at.partition, sha); err == nil {
+				found, err = of.at.refer(ctx, sha, ids)
+			}
+		}
+		if err == nil && !found {
+			err = &objects.VanishedError{Hash: objects.Hash(sha)}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refer notes which jobs need an object, and returns whether it is there. As for an enqueue that is so where it is
+// noted, wherever its content is.
+func (p *place) refer(ctx context.Context, sha string, ids []string) (found bool, err error) {
+	err = answered(ctx, func(ctx context.Context) (err error) {
+		_, found, err = rdb.Objects{Store: p.store, Elsewhere: true}.Refer(ctx, sha, ids)
+		return err
+	})
+	return found, err
 }
 
 // hold seals a flow that is in another one, and has so many members, unless that was done.

@@ -86,7 +86,7 @@ func (i *ObjectInfo) read(size, references redisconn.Reply) error {
 }
 
 // Prune looks at a part of the jobs that refer to the object and removes those that have neither a record nor an
-// outcome. Begin with cursor "0"; it is "0" again after the last part.
+// outcome, and are in no flow. Begin with cursor "0"; it is "0" again after the last part.
 func (o Objects) Prune(ctx context.Context, sha, cursor string) (next string, removed int, err error) {
 	k := o.Store.keys
 	set := k.object(sha).jobs
@@ -104,7 +104,8 @@ func (o Objects) Prune(ctx context.Context, sha, cursor string) (next string, re
 	for len(ids) > 0 {
 		n := min(len(ids), MaxBatch)
 		gone, err := o.count(ctx, redisconn.Call{
-			Script: objectPruneScript, Keys: []string{set, k.jobs, k.outcomes}, Args: withIDs(nil, ids[:n]),
+			Script: objectPruneScript, Args: withIDs(nil, ids[:n]),
+			Keys: []string{set, k.jobs, k.outcomes, o.Store.Key("flows"), o.Store.Key("flows:away")},
 		})
 		if err != nil {
 			return "", removed, err

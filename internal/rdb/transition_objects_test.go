@@ -97,7 +97,9 @@ func referring(stored func(*testing.T, *site)) []transition {
 		}},
 		{name: "object's jobs pruned", script: "object/prune", prepare: func(t *testing.T, s *site) {
 			holding(t, s)
-			s.cmd(t, "SADD", "object:ab:jobs", "a1", "done", "ghost")
+			s.cmd(t, "SADD", "object:ab:jobs", "a1", "done", "ghost", "f/waits", "g/lodged/@job", "g/gone")
+			s.cmd(t, "ZADD", "flows", 1, "f")
+			s.cmd(t, "ZADD", "flows:away", 1, "g/lodged")
 			s.cmd(t, "HSET", "outcomes", "done", "result")
 		}, send: func(_ *site, store *rdb.Store) (any, error) {
 			_, _, err := rdb.Objects{Store: store}.Prune(background, "ab", "0")

@@ -55,6 +55,8 @@ type Member struct {
 	Lodged func() (Member, error)
 	Record []byte
 	Terms  Terms
+	// SHA-256 in hex of the objects to which its args refer
+	Objects []string
 }
 
 // Edge is one member that waits for another.
