@@ -104,9 +104,9 @@ func (p *WorkerPool) describeLeftover() string {
 	return " (" + strings.Join(left, "; ") + ")"
 }
 
-// serves tells whether jobs of this queue begin here now.
+// serves tells whether jobs of this queue begin here, now or as soon as their limit holds: see binding.
 func (p *WorkerPool) serves(queue string) bool {
-	return p.serving.Serves(queue)
+	return p.serving.IsMeant(queue)
 }
 
 // dueQueues are the queues whose jobs are due on a shelf, as far as the first page of it tells.
@@ -212,6 +212,8 @@ func (p *WorkerPool) whyWaiting(q *busyQueue) string {
 		return ""
 	case q.paused:
 		return ": it is paused"
+	case p.binding.waits(needs.Name(q.name)):
+		return ": its limit does not hold over all partitions yet"
 	case q.workers == 0:
 		return ": no worker serves it"
 	case q.limit.Concurrent > 0 && q.running >= q.limit.Concurrent:
@@ -270,7 +272,7 @@ func (p *WorkerPool) hasWorkIn(ctx context.Context, store *rdb.Store) (bool, err
 		}
 		p.learnParts(ready)
 	}
-	n, err := store.Load(ctx, p.servedQueues())
+	n, err := store.Load(ctx, p.serving.Meant())
 	if err != nil || n > 0 {
 		return n > 0, err
 	}

@@ -93,7 +93,7 @@ func (p *WorkerPool) hasWorkToFetchFrom(ctx context.Context, store *rdb.Store) b
 			return true
 		}
 	}
-	queues, err := store.QueueHeads(ctx, p.servedQueues())
+	queues, err := store.QueueHeads(ctx, p.serving.Meant())
 	if err != nil || slices.ContainsFunc(queues, func(q rdb.QueueHead) bool { return q.Length > 0 }) {
 		return true
 	}

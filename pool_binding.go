@@ -117,6 +117,13 @@ func (b *binding) note(name string, err error) {
 	b.health.Report(b.problem())
 }
 
+// waits tells whether a name is still to be bound.
+func (b *binding) waits(name string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Contains(b.left, name)
+}
+
 // problem says what is not served, and why; nil where all is.
 func (b *binding) problem() error {
 	b.mu.Lock()

@@ -42,8 +42,15 @@ func (s *Served) Open(registered []string, chosen func(name string) bool) {
 
 // list makes the names anew. The caller holds the lock.
 func (s *Served) list() {
-	names := make([]string, 0, len(s.withdrawn))
-	for queue, labels := range s.serving() {
+	s.names = s.withParts(s.serving())
+	s.version++
+}
+
+// withParts are queues with those of their jobs that need something and find it here, in order. The caller holds the
+// lock.
+func (s *Served) withParts(queues map[string][]string) []string {
+	names := make([]string, 0, len(queues))
+	for queue, labels := range queues {
 		names = append(names, queue)
 		for _, part := range s.parts[queue] {
 			if needs.Met(needs.Of(part), labels) {
@@ -52,16 +59,22 @@ func (s *Served) list() {
 		}
 	}
 	slices.Sort(names)
-	s.names = names
-	s.version++
+	return names
 }
 
 // serving are the queues that are served, but for those of jobs that need something, each with what the workers have:
 // their labels, and handlers for names whose jobs are there. The caller holds the lock.
 func (s *Served) serving() map[string][]string {
+	return s.chosen(func(name string) bool { return !s.held[name] })
+}
+
+// meant is serving together with what is held.
+func (s *Served) meant() map[string][]string { return s.chosen(func(string) bool { return true }) }
+
+func (s *Served) chosen(also func(name string) bool) map[string][]string {
 	queues := make(map[string][]string, len(s.withdrawn))
 	for name, withdrawn := range s.withdrawn {
-		if withdrawn.Load() || s.held[name] {
+		if withdrawn.Load() || !also(name) {
 			continue
 		}
 		for _, queue := range append([]string{name}, s.shared[name]...) {
@@ -108,12 +121,12 @@ func (s *Served) shares(queue string) bool {
 	return false
 }
 
-// Serves tells whether jobs of a queue begin here now: see Now, but also of one that nobody knew of.
-func (s *Served) Serves(queue string) bool {
+// IsMeant tells whether a queue is among those of Meant, also of one that nobody knew of.
+func (s *Served) IsMeant(queue string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	labels, serves := s.serving()[needs.Name(queue)]
-	return serves && needs.Met(needs.Of(queue), labels)
+	labels, meant := s.meant()[needs.Name(queue)]
+	return meant && needs.Met(needs.Of(queue), labels)
 }
 
 // SetLabels says which labels the workers have. It is called before Open.
@@ -235,6 +248,16 @@ func (s *Served) Now() (names []string, version int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.names, s.version
+}
+
+// Meant are the queues that are served now, and those that are as soon as they are not held any more, in order.
+func (s *Served) Meant() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.held) == 0 {
+		return s.names
+	}
+	return s.withParts(s.meant())
 }
 
 // Moved returns what is closed when the next thing happens that somebody who changes may wait for.

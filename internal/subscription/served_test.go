@@ -49,6 +49,24 @@ func TestWhatWasWantedBeforeTheStartHolds(t *testing.T) {
 	assert.Equal(t, []string{"c"}, now(&s))
 }
 
+func TestWhatIsHeldIsMeantToBeServed(t *testing.T) {
+	t.Parallel()
+	var s subscription.Served
+	s.Open([]string{"a", "b", "c"}, func(name string) bool { return name != "c" })
+	s.Hold([]string{"b"})
+	assert.Equal(t, []string{"a"}, now(&s))
+	assert.Equal(t, []string{"a", "b"}, s.Meant())
+	assert.True(t, s.IsMeant("b"))
+	assert.False(t, s.IsMeant("c"), "nobody wants it")
+	s.Change([]string{"b"}, false)
+	assert.Equal(t, []string{"a"}, s.Meant())
+	assert.False(t, s.IsMeant("b"))
+	s.Change([]string{"b"}, true)
+	s.Release("b")
+	assert.Equal(t, []string{"a", "b"}, now(&s))
+	assert.Equal(t, []string{"a", "b"}, s.Meant())
+}
+
 func TestTheLaterOfTwoOppositeChangesOverrules(t *testing.T) {
 	t.Parallel()
 	var s subscription.Served

@@ -3,6 +3,7 @@ package partitions_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,7 +14,9 @@ import (
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/internal/partition"
+	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 	"github.com/265d0351/work/internal/resize"
 )
@@ -39,6 +42,48 @@ func TestADrainWaitsForJobsThatWaitForTheirLimit(t *testing.T) {
 			})
 		})
 	}
+}
+
+// refusing is a driver that changes no map of the partitions.
+type refusing struct {
+	redisconn.Driver
+	refuses atomic.Bool
+}
+
+func (r *refusing) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error) {
+	if r.refuses.Load() && calls[0].Script != nil && calls[0].Script.Name == "partition/write_map" {
+		return nil, pooltest.ErrLuck
+	}
+	return r.Driver.Pipeline(ctx, calls...)
+}
+
+// TestADrainWaitsForNamesThatAreStillToBeBound: they are served as soon as their limit holds.
+func TestADrainWaitsForNamesThatAreStillToBeBound(t *testing.T) {
+	each(t, func(t *testing.T, s redistest.Server) {
+		d := newDivided(t, s, 3)
+		for i := range 3 {
+			d.fill(i, "narrow", 2)
+		}
+		o := d.Options()
+		driver, err := o.Connection.Driver()
+		require.NoError(t, err)
+		r := &refusing{Driver: driver}
+		r.refuses.Store(true)
+		o.Connection = pooltest.Connection{Of: r}
+		var ended atomic.Int64
+		pool := d.Start(work.NewWorkerPool(nil, 6, o).JobWithOptions("narrow",
+			work.JobOptions{Limit: work.Limit{Concurrent: 1}}, func(int) error { ended.Add(1); return nil }))
+		d.Until("it tells what it waits for", func() bool {
+			brief, cancel := context.WithTimeout(d.Ctx(), 100*time.Millisecond)
+			defer cancel()
+			err := pool.Drain(brief)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			return strings.Contains(err.Error(), "its limit does not hold over all partitions yet")
+		})
+		r.refuses.Store(false)
+		d.Drained(pool)
+		assert.Equal(t, int64(6), ended.Load())
+	})
 }
 
 // TestADrainWaitsForJobsThatAreOnTheirWay to another partition: they stand in no queue meanwhile.
