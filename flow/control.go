@@ -243,6 +243,9 @@ func (r reopening) back(ctx context.Context, id string) error {
 		if _, err := flows.Reopen(ctx, id, flowdb.ReopenBack, members); err != nil {
 			return err
 		}
+		if err := referAgain(ctx, r.store, id, members); err != nil {
+			return err
+		}
 		left, err := flows.Ends(ctx, id, lost)
 		if err != nil {
 			return err
@@ -253,6 +256,28 @@ func (r reopening) back(ctx context.Context, id string) error {
 			}
 		}
 	}
+}
+
+// referAgain has objects stay that members refer to which run once more: with the end of one its references went. Where
+// an object is gone, the member says so when it runs.
+func referAgain(ctx context.Context, store *rdb.Store, id string, members []string) error {
+	kept, err := flowdb.Of(store).Records(ctx, id, members...)
+	if err != nil {
+		return err
+	}
+	ids := map[string][]string{}
+	for i, text := range kept {
+		r, _ := record.Decode([]byte(text[strings.LastIndexByte(text, '\n')+1:])) // one that cannot be read has none
+		for _, sha := range r.Objects {
+			ids[sha] = append(ids[sha], id+"/"+members[i])
+		}
+	}
+	for sha, ids := range ids {
+		if _, err := (&place{store: store}).refer(ctx, sha, ids); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // inner opens those of some members again that are flows, before the flow that they are in knows of it: they are

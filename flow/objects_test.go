@@ -67,3 +67,25 @@ func TestMembersKeepWhatTheirArgsReferTo(t *testing.T) {
 		assert.Equal(t, 1, collect().Objects, "nobody needs it any more")
 	})
 }
+
+// TestMembersThatRunOnceMoreKeepThemToo: of one that was cancelled nothing referred to its object any more.
+func TestMembersThatRunOnceMoreKeepThemToo(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		store, err := objects.New(pooltest.StoreOf(k.Enq), objects.Options{Grace: time.Millisecond})
+		require.NoError(t, err)
+		shared, err := objects.Share(k.Ctx(), store, "prices")
+		require.NoError(t, err)
+		f := flow.New("f")
+		f.Job("read", shared, shared)
+		k.stored(f)
+		set := "object:" + string(shared.Hash()) + ":jobs"
+		k.Cancel("f/read")
+		assert.Equal(t, flow.DeadEnded, k.stateOf("f"))
+		assert.Zero(t, k.Number("SCARD", set))
+		_, err = flow.Retry(k.Ctx(), k.Enq, "f")
+		require.NoError(t, err)
+		assert.Equal(t, []string{"f/read"}, k.Strings("SMEMBERS", set))
+	})
+}
