@@ -52,7 +52,8 @@ func (a *agreeing) agree(ctx context.Context) error {
 		}
 		a.keep(func(i int) bool {
 			a.queues[i] = reports[i].Queue
-			return a.orders[i].Word != flowdb.OrderTold && a.orders[i].Word != flowdb.OrderRemove
+			told := a.orders[i].Word == flowdb.OrderTold && a.orders[i].How == reports[i].How
+			return !told && a.orders[i].Word != flowdb.OrderRemove
 		}, &reports)
 		if len(a.ids) == 0 {
 			return nil

@@ -51,8 +51,12 @@ func lodgedIn(state string) func(t *testing.T, s *site) {
 // ordered gives it an order.
 func ordered(t *testing.T, s *site, word, generation string) flowdb.Report {
 	t.Helper()
-	report, err := flowdb.Of(s.store).Order(background, "f/x",
-		flowdb.Order{Word: word, Epoch: flowdb.Epoch{Stored: "5", Generation: generation}})
+	return orderedOf(t, s, flowdb.Order{Word: word, Epoch: flowdb.Epoch{Stored: "5", Generation: generation}})
+}
+
+func orderedOf(t *testing.T, s *site, order flowdb.Order) flowdb.Report {
+	t.Helper()
+	report, err := flowdb.Of(s.store).Order(background, "f/x", order)
 	require.NoError(t, err)
 	return report
 }
@@ -78,7 +82,7 @@ func flowingAway() []transition {
 	order := func(name, word, generation string, prepare func(*testing.T, *site)) transition {
 		return transition{name: name, script: "flow/order", timed: true, prepare: prepare,
 			send: func(_ *site, store *rdb.Store) (any, error) {
-				return flowdb.Of(store).Orders(background, []string{"f/x"}, []flowdb.Order{{Word: word,
+				return flowdb.Of(store).Orders(background, []string{"f/x"}, []flowdb.Order{{Word: word, How: "done",
 					Epoch: flowdb.Epoch{Stored: "5", Generation: generation}}}, []string{"a"})
 			}}
 	}
@@ -131,8 +135,7 @@ func TestALodgedMemberObeysItsOwnGeneration(t *testing.T) {
 		assert.Equal(t, "held", ordered(t, s, flowdb.OrderHold, "2").State)
 		assert.Equal(t, "held", ordered(t, s, flowdb.OrderBegin, "1").State, "of a former generation")
 		other := flowdb.Order{Word: flowdb.OrderBegin, Epoch: flowdb.Epoch{Stored: "6", Generation: "2"}}
-		report, err := flowdb.Of(s.store).Order(background, "f/x", other)
-		require.NoError(t, err)
+		report := orderedOf(t, s, other)
 		assert.Equal(t, "held", report.State, "of another flow")
 		report = ordered(t, s, flowdb.OrderBegin, "2")
 		assert.Equal(t, "running", report.State)
@@ -140,6 +143,22 @@ func TestALodgedMemberObeysItsOwnGeneration(t *testing.T) {
 		ordered(t, s, flowdb.OrderRemove, "2")
 		assert.Equal(t, "running", ordered(t, s, flowdb.OrderTold, "2").State, "it runs")
 		assert.Equal(t, "f/x/@job 0 t", string(s.cmd(t, "HGET", "unique", "d").([]byte)))
+	})
+}
+
+// A member that was dead, and was retried by hand while its flow heard of that, is done: that its flow has counted the
+// death does not keep it from telling so.
+func TestALodgedMemberIsToldOfTheEndThatItHas(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s *site) {
+		lodgedIn("done")(t, s)
+		s.cmd(t, "ZADD", "flows:busy", 1, "f/x")
+		told := flowdb.Order{Word: flowdb.OrderTold, Epoch: flowdb.Epoch{Stored: "5", Generation: "1"}, How: "dead"}
+		assert.Equal(t, "done", orderedOf(t, s, told).How)
+		assert.NotNil(t, s.cmd(t, "ZSCORE", "flows:busy", "f/x"), "its flow is still to hear of it")
+		told.How = "done"
+		orderedOf(t, s, told)
+		assert.Nil(t, s.cmd(t, "ZSCORE", "flows:busy", "f/x"))
 	})
 }
 
@@ -167,6 +186,9 @@ func TestAFlowCountsTheEndOfAMemberElsewhereOnce(t *testing.T) {
 			assert.Equal(t, flowdb.OrderTold, hear("f/x", 1, "5", "1", "done", "done"))
 			assert.Equal(t, 2, left())
 		}
+		assert.Equal(t, flowdb.OrderTold, hear("f/x", 1, "5", "1", "dead", "dead"), "it was dead before, and comes late")
+		assert.Equal(t, 2, left())
+		assert.Nil(t, s.cmd(t, "ZSCORE", "flow.ends:f", "x"), "it is done")
 		assert.Equal(t, flowdb.OrderCancel, hear("f/x", 1, "5", "1", "held", ""), "Redis has forgotten that it has run")
 		s.cmd(t, "UNLINK", "flow:f")
 		assert.Equal(t, flowdb.OrderRemove, hear("f/x", 1, "5", "1", "done", "done"))

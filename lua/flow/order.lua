@@ -10,12 +10,14 @@
 -- ARGV[2] look; hold: it belongs to that generation, and waits for its turn; begin; cancel; told: its flow has counted
 --   its end; or remove
 -- ARGV[3] when its flow was stored first, in ms, and ARGV[4] the generation of that, by which the order is given
--- ARGV[5..] the name of that queue
+-- ARGV[5] with told: how it has ended, as its flow has counted it. It may have been retried by hand since, and have
+--   ended otherwise: then its flow is still to hear of that
+-- ARGV[6..] the name of that queue
 -- RETURNS {state: held, running, reopening, done, dead, cancelled or gone; when its flow was stored; the generation
 --   that it belongs to; how it has ended, done or otherwise, empty where it has not; its result; the
 --   queue of its job; 1 where something is left to be done here: see flow/advance}
 -- FIRST WRITE HDEL (of a field that is never there)
-local f, away, unique = flow_of({ unpack(KEYS, 1, 17) }, 19, { ARGV[5] }), KEYS[18], KEYS[19]
+local f, away, unique = flow_of({ unpack(KEYS, 1, 17) }, 19, { ARGV[6] }), KEYS[18], KEYS[19]
 local id, order, made, generation = unpack(ARGV, 1, 4)
 local refusal = flow_bad(f) or bad('ZCARD', away) or bad('HLEN', unique)
 if refusal then return refusal end
@@ -30,6 +32,14 @@ if not state or not of[1] then
 end
 local told = false -- whether its flow knows how it has ended
 local function is_over() return f.state == 'done' or f.state == 'dead' or f.state == 'cancelled' end
+
+-- ending says how it has ended; empty where it has not.
+local function ending()
+  if not is_over() then return '' end
+  local ends = { 'dead', 'cancelled', 'discarded', 'expired', 'deleted' }
+  local score = redis.call('ZSCORE', f.ends, name)
+  return score and ends[tonumber(score)] or f.state == 'done' and 'done' or 'cancelled'
+end
 
 -- unlock frees the lock of one that is not to run.
 local function unlock()
@@ -66,7 +76,7 @@ elseif order == 'cancel' and obeys and state == 'running' then
   f.cancel = f.cancel or '1'
   redis.call('ZADD', f.busy, 'NX', ms(time), id)
   tell(f.control, 'flows')
-elseif order == 'told' and obeys and is_over() then
+elseif order == 'told' and obeys and is_over() and ending() == ARGV[5] then
   redis.call('ZREM', f.busy, id)
   told = true
 elseif order == 'remove' and obeys and state ~= 'running' then
@@ -80,12 +90,7 @@ local at = tonumber(redis.call('ZSCORE', away, id) or 4e15)
 local seen = (told or at < 4e15 and is_over()) and time or 4e15 + time
 if seen < at or seen - at > 60000 then redis.call('ZADD', away, ms(seen), id) end -- a call twice changes nothing
 
-local how = ''
-if is_over() then
-  local ends = { 'dead', 'cancelled', 'discarded', 'expired', 'deleted' }
-  local score = redis.call('ZSCORE', f.ends, name)
-  how = score and ends[tonumber(score)] or f.state == 'done' and 'done' or 'cancelled'
-end
+local how = ending()
 local result = how == 'done' and redis.call('HGET', f.results, name) or ''
 local more = f.state == 'running' and (f.pending > 0 or f.cancel or f.open == 0)
 return { f.state, of[1], of[2], how, result, redis.call('HGET', f.members, name) or '', more and 1 or 0 }

@@ -185,6 +185,12 @@ var flowScripts = []mutant{
 		Tests:  []tests{{"./internal/rdb", []string{"TestALodgedMemberObeysItsOwnGeneration"}}},
 	},
 	{
+		Name: "flow-away-other-end", File: "lua/flow/order.lua",
+		Before: "is_over() and ending() == ARGV[5] then", After: "is_over() then",
+		Breaks: "a member whose flow has counted its death tells that it is done, if it was retried meanwhile",
+		Tests:  []tests{{"./internal/rdb", []string{"TestALodgedMemberIsToldOfTheEndThatItHas"}}},
+	},
+	{
 		Name: "flow-away-late-report", File: "lua/flow/agree.lua",
 		Before: "local goes, mine = outer == 'running' or outer == 'held', state == 'gone' or of == generation",
 		After:  "local goes, mine = outer == 'running' or outer == 'held', true",

@@ -49,6 +49,7 @@ type Epoch struct{ Stored, Generation string }
 type Order struct {
 	Word  string
 	Epoch Epoch
+	How   string // of OrderTold: which end was counted, as its report had it
 }
 
 // The orders.
@@ -118,7 +119,7 @@ func (f Flows) Orders(ctx context.Context, ids []string, orders []Order, queues 
 	calls := make([]redisconn.Call, len(ids))
 	for i, id := range ids {
 		keys, args := append(f.keys(id), f.away(), f.store.Key("unique")),
-			[]any{id, orders[i].Word, orZero(orders[i].Epoch.Stored), orZero(orders[i].Epoch.Generation)}
+			[]any{id, orders[i].Word, orZero(orders[i].Epoch.Stored), orZero(orders[i].Epoch.Generation), orders[i].How}
 		if queues[i] != "" {
 			keys, args = f.store.QueueKeys(keys, queues[i]), append(args, queues[i])
 		}
@@ -181,6 +182,9 @@ func (f Flows) Hear(ctx context.Context, ids []string, from int, reports []Repor
 		}
 		if err == nil {
 			orders[i] = Order{Word: words[0], Epoch: Epoch{words[1], words[2]}}
+			if orders[i].Word == OrderTold {
+				orders[i].How = reports[i].How
+			}
 		}
 		return err
 	})
