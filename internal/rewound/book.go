@@ -160,7 +160,8 @@ type Mend struct {
 func (b *Book) Mended(from int64, mend Mend) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.loss.Restored += mend.Restored
+	// what is mended twice, since more turned out to be forgotten meanwhile, counts once
+	b.loss.Restored = min(b.loss.Restored+mend.Restored, b.loss.Held)
 	b.loss.Reclaimed += mend.Reclaimed
 	b.loss.Err = mend.Err
 	if !mend.Left && from == b.from {

@@ -41,15 +41,18 @@ func TestWhatWasFetchedAndEndedLaterIsForgotten(t *testing.T) {
 func TestAnOlderLossIsMendedAsWell(t *testing.T) {
 	t.Parallel()
 	var b rewound.Book
-	b.FellBack(5, 0)
-	b.FellBack(8, 0)
+	b.FellBack(5, 1)
+	b.FellBack(8, 1)
 	from, _ := b.ToMend()
 	assert.EqualValues(t, 5, from)
-	b.FellBack(2, 0)
-	b.Mended(5, rewound.Mend{})
+	b.FellBack(2, 1)
+	b.Mended(5, rewound.Mend{Restored: 1})
 	from, is := b.ToMend()
 	assert.True(t, is, "since then it fell back further")
 	assert.EqualValues(t, 2, from)
+	b.Mended(2, rewound.Mend{Restored: 1})
+	loss, _ := b.Tell()
+	assert.Equal(t, 1, loss.Restored, "the same one, again")
 }
 
 func TestClaimsOfAFetchThatWasAnsweredWereForgotten(t *testing.T) {
