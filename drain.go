@@ -23,8 +23,9 @@ const drainInterval = 50 * time.Millisecond
 // Drain waits until nothing is due, waits or runs in the queues that this pool serves, here or in another worker. Jobs
 // that are scheduled for later, and retries that are not due yet, do not count. What this pool collects to take it
 // together waits for no others meanwhile. It is meant for tests and for programs that do a fixed amount of work. When
-// ctx ends before, the error names the queues that have jobs, and what keeps these from running. Before Start it
-// returns ErrNotStarted, once the pool has stopped ErrStopped.
+// ctx ends before, the error names the queues that have jobs, and what keeps these from running. Names that are not
+// served yet, since their limit is still to hold over all partitions, are among the queues. Before Start it returns
+// ErrNotStarted, once the pool has stopped ErrStopped.
 func (p *WorkerPool) Drain(ctx context.Context) error {
 	p.mu.Lock()
 	started := p.state != poolNew && p.state != poolStarting && p.served != nil

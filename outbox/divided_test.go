@@ -173,12 +173,12 @@ func TestRowsThatWaitForAMoveHoldUpNoOthers(t *testing.T) {
 	}
 }
 
-func waitForAMove(t *testing.T, s redistest.Server, behind int, options outbox.RelayOptions) {
+// holding is an outbox with so many rows that wait for what is on its way.
+func holding(t *testing.T, s redistest.Server, rows int) (*kit, *partitiontest.Outages, *work.Enqueuer) {
 	t.Helper()
-	const held = 11
 	k := newKit(t, sqlite(t), s.DSN())
 	outages, enq := k.divide(s)
-	moving, arrived := partitiontest.Divided(1, 2), partitiontest.Divided(2, 2)
+	moving := partitiontest.Divided(1, 2)
 	moving.Moving = map[int]int{}
 	for bucket := range moving.Buckets {
 		moving.Moving[bucket] = 1 - moving.Buckets[bucket]
@@ -186,9 +186,33 @@ func waitForAMove(t *testing.T, s redistest.Server, behind int, options outbox.R
 	partitiontest.WriteMap(t, outages.Driver, k.namespace, moving)
 	_, err := enq.EnqueueMany(t.Context(), []work.Entry{{Name: "learns the map"}})
 	require.NoError(t, err)
-	for i := range held {
+	for i := range rows {
 		k.enqueue(work.Entry{Name: "a", Options: []work.EnqueueOption{work.ID(fmt.Sprint("held-", i))}})
 	}
+	return k, outages, enq
+}
+
+// Nobody asks for a move any more once the rows that waited for it are gone.
+func TestRowsThatAreDeletedAreNotHeld(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k, _, enq := holding(t, s, 3)
+		relay := k.relay(enq, outbox.RelayOptions{})
+		more, holds, err := relay.Round(t.Context())
+		require.NoError(t, err)
+		assert.False(t, more)
+		assert.True(t, holds)
+		k.exec("DELETE FROM $")
+		_, holds, err = relay.Round(t.Context())
+		require.NoError(t, err)
+		assert.False(t, holds)
+	})
+}
+
+func waitForAMove(t *testing.T, s redistest.Server, behind int, options outbox.RelayOptions) {
+	t.Helper()
+	const held = 11
+	k, outages, enq := holding(t, s, held)
 	for range behind {
 		k.enqueue(work.Entry{Name: "a"})
 	}
@@ -198,7 +222,7 @@ func waitForAMove(t *testing.T, s redistest.Server, behind int, options outbox.R
 	require.Eventually(t, left(held), patience, time.Millisecond, "those that are bound by nothing")
 	k.box.Wake()
 	require.Eventually(t, k.box.Heeded, patience, time.Millisecond, "it rests")
-	partitiontest.WriteMap(t, outages.Driver, k.namespace, arrived)
+	partitiontest.WriteMap(t, outages.Driver, k.namespace, partitiontest.Divided(2, 2))
 	require.Eventually(t, left(0), patience, time.Millisecond)
 	stop()
 	assert.Len(t, k.where(outages.Driver, 2), held+behind+1)

@@ -201,6 +201,9 @@ func (r *Relay) round(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	if len(busy) == 0 {
+		r.held = held{} // who deleted the rows took what it asks for with them
+	}
 	rand.Shuffle(len(busy), func(i, j int) { busy[i], busy[j] = busy[j], busy[i] })
 	for _, lane := range busy {
 		if ctx.Err() != nil {
