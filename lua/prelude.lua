@@ -16,29 +16,31 @@ local function ms(time)
   return string.format('%.0f', time)
 end
 
--- bad reads the key's length with the command of the type it should have. It returns a named error if the key has
--- another type, else nil and the length. Lua does not roll back, so each script asks this of all keys it will write,
--- before its first write.
+-- bad reads the key's length with the command of the type it should have. It returns nil and the length, a named
+-- error if the key has another type, or what Redis refused it with. Lua does not roll back, so each script asks this of
+-- all keys it will write, before its first write.
 local function bad(length, key)
   local answer = redis.pcall(length, key)
   if type(answer) == 'number' then return nil, answer end
+  if not answer.err:find('WRONGTYPE', 1, true) then return answer end
   return redis.error_reply('BADKEY ' .. key .. ' has the wrong type for ' .. length)
 end
 
--- wake leaves at least that many tokens for workers that wait. A broken list of tokens costs time, never a job.
+-- wake leaves at least that many tokens for workers that wait. A token is a hint: a list that is broken, or that the
+-- caller may not write, costs time, never a job.
 local function wake(tokens, wanted)
   local have = redis.pcall('LLEN', tokens)
   if type(have) == 'number' and have < wanted then
-    redis.call('LPUSH', tokens, unpack({ '1', '1' }, 1, wanted - have))
+    redis.pcall('LPUSH', tokens, unpack({ '1', '1' }, 1, wanted - have))
   end
 end
 
 -- tell publishes to who listens now. A cluster tells what is published by SPUBLISH to the servers of the slot, and what
 -- is published by PUBLISH to all that it has. Who listens asks the same server, so that both use the same kind: the
--- other one where the server does not know this one, or does not allow it.
+-- other one where the server does not know this one, or does not allow it. It is a hint, and never ends a script.
 local function tell(channel, message)
   local heard = redis.pcall('SPUBLISH', channel, message)
-  if type(heard) == 'table' and heard.err then redis.call('PUBLISH', channel, message) end
+  if type(heard) == 'table' and heard.err then redis.pcall('PUBLISH', channel, message) end
 end
 
 -- expect notes by when a worker must have beaten again. It is known of all of them anew within two seconds, so what has
