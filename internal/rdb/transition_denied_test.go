@@ -1,0 +1,155 @@
+package rdb_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/redisconn"
+	"github.com/265d0351/work/internal/redistest"
+)
+
+// Redis does not roll back: a script that is refused a command in its middle keeps what it has written. So each
+// transition is sent by a user who may not use one of its commands, the command is allowed, and it is sent again. What
+// is stored then is what two sends without a refusal leave: nothing is lost, doubled or left over.
+func TestARefusedCommandLosesNothing(t *testing.T) {
+	t.Parallel()
+	server := redistest.Dedicated(t)
+	d := newDenial(t, server)
+	for i, tr := range transitions() {
+		t.Run(tr.name, func(t *testing.T) { // one after the other: the rights are those of one user
+			first := d.clean(t, tr, fmt.Sprintf("first-%d", i))
+			second := d.clean(t, tr, fmt.Sprintf("second-%d", i))
+			for n, command := range first.commands {
+				t.Run(command, func(t *testing.T) { d.deny(t, tr, command, fmt.Sprintf("%d-%d", i, n), first, second) })
+			}
+		})
+	}
+}
+
+// denial is a Redis with a user whose rights change.
+type denial struct {
+	whole, limited *site
+}
+
+func newDenial(t *testing.T, server *redistest.Process) denial {
+	whole := newSite(t, server.DSN(), nil)
+	d := denial{whole: whole}
+	d.rights(t, "+@all")
+	d.limited = newSite(t, strings.Replace(server.DSN(), "redis://", "redis://limited:pw@", 1), nil)
+	return d
+}
+
+// rights adds rules to those of the user.
+func (d denial) rights(t *testing.T, rules ...any) {
+	t.Helper()
+	args := append([]any{"SETUSER", "limited", "on", ">pw", "~*", "&*"}, rules...)
+	d.run(t, redisconn.Call{Command: "ACL", Args: args})
+}
+
+func (d denial) run(t *testing.T, call redisconn.Call) any {
+	t.Helper()
+	replies, err := d.whole.driver.Pipeline(context.Background(), call)
+	require.NoError(t, err)
+	require.NoError(t, replies[0].Err)
+	return replies[0].Value
+}
+
+// cleanRun is a transition that was sent without a refusal, and sent again unless it never is.
+type cleanRun struct {
+	commands []string // those that it uses, without the ones that send a script
+	answers  []any
+	state    map[string]string
+}
+
+func (d denial) clean(t *testing.T, tr transition, namespace string) cleanRun {
+	t.Helper()
+	on := d.whole.fresh(namespace)
+	tr.prepare(t, on)
+	d.run(t, redisconn.Call{Command: "CONFIG", Args: []any{"RESETSTAT"}})
+	answer, err := tr.send(on, on.store)
+	require.NoError(t, err)
+	run := cleanRun{answers: []any{answer}, commands: d.used(t)}
+	if !tr.once {
+		again, err := tr.send(on, on.store)
+		require.NoError(t, err)
+		run.answers = append(run.answers, again)
+	}
+	run.state = timeless(on.dump(t))
+	return run
+}
+
+// used are the commands since the statistics were reset.
+func (d denial) used(t *testing.T) []string {
+	t.Helper()
+	var commands []string
+	for line := range strings.Lines(text(d.run(t, redisconn.Call{Command: "INFO", Args: []any{"commandstats"}}))) {
+		name, _, is := strings.Cut(strings.TrimPrefix(line, "cmdstat_"), ":")
+		if is && !slices.Contains([]string{"eval", "evalsha", "script|load", "config|resetstat"}, name) {
+			commands = append(commands, name)
+		}
+	}
+	slices.Sort(commands)
+	return commands
+}
+
+func (d denial) deny(t *testing.T, tr transition, command, namespace string, first, second cleanRun) {
+	on := d.whole.fresh(namespace)
+	tr.prepare(t, on)
+	store := rdb.NewStore(d.limited.driver, namespace)
+	d.rights(t, "-"+command)
+	_, refused := tr.send(on, store)
+	d.rights(t, "+"+command)
+	if refused != nil {
+		assert.NotContains(t, refused.Error(), "BADKEY", "no key is wrong")
+		assert.NotContains(t, refused.Error(), "WRONGTYPE")
+	}
+	if refused != nil || !tr.once {
+		answer, err := tr.send(on, store)
+		require.NoError(t, err, "after %v", refused)
+		if !tr.timed {
+			assert.Contains(t, append(slices.Clone(first.answers), second.answers...), answer, "after %v", refused)
+		}
+	}
+	state := timeless(on.dump(t))
+	for _, key := range slices.Sorted(maps.Keys(union(state, first.state))) {
+		if first.state[key] != second.state[key] || strings.HasPrefix(key, "wake:") { // random, or a hint
+			continue
+		}
+		assert.Equal(t, first.state[key], state[key], "%s after %v", key, refused)
+	}
+}
+
+func union(a, b map[string]string) map[string]string {
+	both := maps.Clone(a)
+	maps.Copy(both, b)
+	return both
+}
+
+// times are those in ms, and in µs, of the years 2001 to 2286.
+var times = regexp.MustCompile(`\b[1-9]\d{12}(\d{3})?(\.\d+)?\b`)
+
+// timeless is what each key has, as one text, without times.
+func timeless(state redisState) map[string]string {
+	texts := map[string]string{}
+	for key, list := range state.lists {
+		texts[key] = times.ReplaceAllString(strings.Join(list, "\n"), "T")
+	}
+	for key, content := range state.maps {
+		var lines []string
+		for field, value := range content {
+			lines = append(lines, times.ReplaceAllString(field+" = "+value, "T"))
+		}
+		slices.Sort(lines)
+		texts[key] = strings.Join(lines, "\n")
+	}
+	return texts
+}
