@@ -58,12 +58,12 @@ func Source(name string) (string, error) {
 		maps.Copy(wanted, f.calls)
 	}
 	slices.Reverse(used)
-	return assembled(text, places, strings.Join(used, "")), nil
+	return assembled(text, places, strings.Join(used, ""))
 }
 
 // assembled is the text with functions at their places, and those that are used wherever where it says here, or before
 // all else.
-func assembled(text string, places map[string]string, used string) string {
+func assembled(text string, places map[string]string, used string) (string, error) {
 	var whole strings.Builder
 	if !strings.Contains(text, here) {
 		whole.WriteString(used)
@@ -74,11 +74,17 @@ func assembled(text string, places map[string]string, used string) string {
 			whole.WriteString(used)
 		case is && places[name] != "":
 			whole.WriteString(places[name])
+		case strings.HasPrefix(strings.TrimLeft(line, " "), ask):
+			question, err := asked(line)
+			if err != nil {
+				return "", err
+			}
+			whole.WriteString(question)
 		default:
 			whole.WriteString(line)
 		}
 	}
-	return whole.String()
+	return whole.String(), nil
 }
 
 // lateOnes are the functions that have a place of their own in a text.

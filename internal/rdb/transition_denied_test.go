@@ -115,7 +115,7 @@ func (d denial) deny(t *testing.T, tr transition, command, namespace string, fir
 	if refused != nil || !tr.once {
 		answer, err := tr.send(on, store)
 		require.NoError(t, err, "after %v", refused)
-		if !tr.timed {
+		if !tr.timed && !strings.HasPrefix(tr.script, "job/enqueue") { // whose answer is the time
 			assert.Contains(t, append(slices.Clone(first.answers), second.answers...), answer, "after %v", refused)
 		}
 	}
