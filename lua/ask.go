@@ -9,8 +9,9 @@ import (
 // asks, before its first write, for those commands that it uses behind that write and did not use before it:
 //
 //	-- ASK HDEL HSET
+//	-- ASK ruled > 0: SADD SET
 //
-// The line stands where the script may still return, at the first place that knows which branch is taken. It becomes a
+// The second form asks only where that holds. The line stands where the script may still return, at the first place that knows which branch is taken. It becomes a
 // few lines of Lua that return an error with the code NOPERM if Redis would refuse one of the commands. A server without
 // redis.acl_check_cmd, such as the embedded one, is not asked.
 const ask = "-- ASK "
@@ -30,10 +31,15 @@ var further = map[string]int{
 // asked is the Lua of a line that asks. The key is the first that the script is given: rights are about families of
 // keys, and all of a namespace are in one.
 func asked(line string) (string, error) {
+	commands := strings.TrimPrefix(strings.TrimLeft(line, " "), ask)
+	begin := "do"
+	if condition, rest, is := strings.Cut(commands, ":"); is {
+		commands, begin = rest, "if "+condition+" then"
+	}
 	var lines strings.Builder
-	lines.WriteString("do\n  local ask, key = redis.acl_check_cmd, KEYS[1]\n  local known, no = pcall(function()\n" +
+	lines.WriteString(begin + "\n  local ask, key = redis.acl_check_cmd, KEYS[1]\n  local known, no = pcall(function()\n" +
 		"    return ask and (false")
-	for _, command := range strings.Fields(strings.TrimPrefix(strings.TrimLeft(line, " "), ask)) {
+	for _, command := range strings.Fields(commands) {
 		more, known := further[command]
 		if command == "TIME" { // it has no key
 			fmt.Fprintf(&lines, "\n      or not ask('TIME') and 'time'")

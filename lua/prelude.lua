@@ -26,6 +26,18 @@ local function bad(length, key)
   return redis.error_reply('BADKEY ' .. key .. ' has the wrong type for ' .. length)
 end
 
+-- unless_refused is an answer of redis.pcall whose key may have another type. Any other error ends the script: to go on
+-- as if nothing stood there would lose what does.
+local function unless_refused(answer)
+  if type(answer) == 'table' and answer.err and not answer.err:find('WRONGTYPE', 1, true) then error(answer) end
+  return answer
+end
+
+-- wrong reports whether a key has another type than that command reads.
+local function wrong(length, key)
+  return type(unless_refused(redis.pcall(length, key))) ~= 'number'
+end
+
 -- wake leaves at least that many tokens for workers that wait. A token is a hint: a list that is broken, or that the
 -- caller may not write, costs time, never a job.
 local function wake(tokens, wanted)
@@ -87,14 +99,15 @@ end
 -- is in the way. Keys of a wrong type leave no room: whoever fetches reports them. The third value is true where no
 -- rule is about the queue, and the fourth, beside the second, where it has a limit on what runs as well.
 local function room(limits, name, running, rate, ahead)
-  local rules = redis.pcall('HLEN', limits)
+  local rules = unless_refused(redis.pcall('HLEN', limits))
   if type(rules) ~= 'number' or rules == 0 then return 500, nil, true end
   local everything, rule = unpack(redis.call('HMGET', limits, '', rule_name(name)))
   if everything then return 0 end
   if not rule then return 500, nil, true end
   local paused, most, jobs, per, burst = rule:match('^(%d) (%S+) (%S+) (%S+) (%S+)')
-  local begun = redis.pcall('SCARD', running)
-  if paused ~= '0' or type(begun) ~= 'number' or type(redis.pcall('STRLEN', rate)) ~= 'number' then return 0 end
+  local begun = unless_refused(redis.pcall('SCARD', running))
+  if paused ~= '0' or type(begun) ~= 'number' then return 0 end
+  if type(unless_refused(redis.pcall('STRLEN', rate))) ~= 'number' then return 0 end
   local left = most == '-' and 500 or math.max(0, most - begun)
   if left == 0 or jobs == '-' then return left end
   local debt = owed(rate, burst * per * 1e6 / jobs)
@@ -104,10 +117,11 @@ local function room(limits, name, running, rate, ahead)
 end
 
 -- summon leaves up to so many tokens for a queue of which jobs may begin now; where a rate is in the way one, for a
--- worker that asks, is told when, and waits for that.
+-- worker that asks, is told when, and waits for that. Tokens are hints: a refused command leaves none, and never ends
+-- the script.
 local function summon(limits, name, tokens, running, rate, most)
-  local left, wait = room(limits, name, running, rate)
-  wake(tokens, math.min(most, wait and 1 or left))
+  local known, left, wait = pcall(room, limits, name, running, rate)
+  if known then wake(tokens, math.min(most, wait and 1 or left)) end
 end
 
 -- spend notes that so many jobs of a queue begin, where its rule has a rate. It returns in how many us the first one
@@ -308,14 +322,14 @@ end
 
 -- line is where the turns of a queue begin, nil where it has none.
 local function line(turning, name)
-  local number = redis.pcall('HGET', turning, name)
+  local number = unless_refused(redis.pcall('HGET', turning, name))
   return type(number) == 'string' and number * 2 ^ 42 or nil
 end
 
 -- lined is how many jobs of a queue wait by turns and may be drawn.
 local function lined(turns, turning, name)
   local base = line(turning, name)
-  local count = base and redis.pcall('ZCOUNT', turns, ms(base), '(' .. ms(base + 2 ^ 42))
+  local count = base and unless_refused(redis.pcall('ZCOUNT', turns, ms(base), '(' .. ms(base + 2 ^ 42)))
   return type(count) == 'number' and count or 0
 end
 
@@ -498,7 +512,7 @@ end
 -- close_up has no key of a queue wait for turns of jobs that were taken out of its line: a purge may take far more than
 -- anybody else has. New ones come behind the last that waits, at the latest.
 local function close_up(lines, base, name)
-  local last = redis.pcall('ZSCORE', lines.passes, name .. '\0')
+  local last = unless_refused(redis.pcall('ZSCORE', lines.passes, name .. '\0'))
   last = type(last) == 'string' and tonumber(last) or base + 2 ^ 30
   for _, from in ipairs({ base, base + 2 ^ 52 }) do
     local upto = '(' .. ms(from + 2 ^ 42)
@@ -507,7 +521,7 @@ local function close_up(lines, base, name)
     if found[2] then last = math.max(last, found[2] - from + base) end
   end
   local upto, moved = '(' .. ms(base + 2 ^ 42), {}
-  local far = redis.pcall('ZRANGE', lines.passes, '(' .. ms(last), upto, 'BYSCORE', 'LIMIT', 0, 500)
+  local far = redis.call('ZRANGE', lines.passes, '(' .. ms(last), upto, 'BYSCORE', 'LIMIT', 0, 500)
   for _, mark in ipairs(far) do
     if mark ~= name .. '\0\0' then moved[#moved + 1], moved[#moved + 2] = ms(last), mark end
   end
@@ -728,7 +742,7 @@ end
 -- those in its list, which are noted as listed. It tells which pass was served last before, that of the list if jobs
 -- are left there, and whether nothing is left that may be drawn.
 local function draw(lines, queue, list, n)
-  local base, have = queue.line, redis.pcall('LLEN', list)
+  local base, have = queue.line, unless_refused(redis.pcall('LLEN', list))
   if type(have) ~= 'number' then return have end
   if have == 0 and not lines.ruled then return draw_turns(lines, queue, n) end
   local front = redis.call('ZRANGE', lines.turns, ms(base), '(' .. ms(base + 2 ^ 42), 'BYSCORE', 'LIMIT', 0, n,

@@ -70,6 +70,11 @@ for i = 11, end_of_keys, 2 do
   lengths[i], refusal = length, refusal or no or nil
 end
 if refusal then return refusal end
+-- ASK HDEL
+-- ASK #ids > 1: LRANGE LREM RPUSH UNLINK
+-- ASK ruled > 0: SREM
+-- ASK keeps: HGET HSET PEXPIRE PTTL TIME ZADD ZRANGE ZREM
+-- ASK lines and lines.places > 0: HGET HMGET SADD TIME ZADD ZLEXCOUNT ZMSCORE ZRANGE ZREM ZSCORE
 
 local kept, told, answer, skip = {}, {}, { {}, {}, {} }, {}
 for i = at, names, 3 do
@@ -90,7 +95,7 @@ end
 -- is written anew: to take them out one by one costs a command for each.
 local function remove(from, to)
   local list, there = KEYS[lists[from]], {}
-  if 3 * (to - from + 1) < lengths[lists[from]] then
+  if #ids == 1 or 3 * (to - from + 1) < lengths[lists[from]] then
     for i = from, to do there[elements[i]] = not skip[i] and redis.call('LREM', list, -1, elements[i]) == 1 end
     return there
   end

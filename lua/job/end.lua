@@ -75,6 +75,14 @@ else
   said = nil -- of an earlier end: the job was stored again after Redis had lost it
 end
 
+local time, known = now(), redis.call('HGET', lines.keyed, id)
+local owner, _, lock = (digest ~= '' and redis.call('HGET', unique, digest) or ''):match('^(.*) (%d+) (%a)$')
+raw = f and redis.call('HGET', jobs, id)
+-- ASK HDEL SREM
+-- ASK last > 24: LPUSH LTRIM PEXPIRE PTTL UNLINK ZRANGE ZREM
+-- ASK keep ~= '0': HSET ZADD
+-- ASK known or place == lines.turns: HMGET SADD ZADD ZCOUNT ZLEXCOUNT ZMSCORE ZRANGE ZREM ZSCORE
+
 -- leave takes the job out of its place.
 local function leave()
   if kind == 'claim' then return redis.call('LREM', place, -1, element) == 1 and 'ended' or 'gone' end
@@ -103,8 +111,6 @@ end
 local left = leave()
 if left ~= 'ended' then return left end
 
-raw = f and redis.call('HGET', jobs, id)
-local known = redis.call('HGET', lines.keyed, id)
 for _, key in ipairs({ claimed, jobs, trail, crashes, names, lines.keyed }) do redis.call('HDEL', key, id) end
 redis.call('SREM', cancelled, id)
 local roomy = redis.call('SREM', running, id) == 1
@@ -119,7 +125,6 @@ if known then
   -- PRELUDE vacate
   roomy = vacate(lines, queue, { id }, { known }) or roomy
 end
-local time = now()
 if keep ~= '0' then
   redis.call('HSET', outcomes, id, outcome)
   redis.call('ZADD', expiry, ms(time + tonumber(keep)), id)
@@ -129,7 +134,6 @@ if waiter then
   -- PRELUDE tell
   tell(done, id)
 end
-local owner, _, lock = (digest ~= '' and redis.call('HGET', unique, digest) or ''):match('^(.*) (%d+) (%a)$')
 if owner == id and (lock ~= 't' or state ~= 'done') then redis.call('HDEL', unique, digest) end
 for i = 25, last do
   if ARGV[i - 15] == 'own' then

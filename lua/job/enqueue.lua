@@ -5,8 +5,8 @@
 -- and gone; a call older than the last one of its lane is refused, so an abandoned one can never land after a newer.
 -- Places are written first and records last: an id without a record is dropped by the fetch, a record without a place
 -- would be lost. A queue that had jobs before has its tokens and is in ready: LPUSHX, which does nothing to an empty
--- one, finds that out with the push itself. What it has pushed is taken back where the records have another type, which
--- is cheaper than to ask each time before.
+-- one, finds that out with the push itself. What it has pushed is taken back where the records have another type, or
+-- may not be written, which is cheaper than to ask each time before.
 --
 -- KEYS[1] lanes, KEYS[2] jobs, KEYS[3] queues, KEYS[4] ready, KEYS[5] limits, KEYS[6] queue:<name>,
 -- KEYS[7] wake:<name>, KEYS[8] running:<name>, KEYS[9] rate:<name>
@@ -52,14 +52,15 @@ else
     -- PRELUDE
     local refusal = bad('HLEN', jobs) or bad('ZCARD', KEYS[3]) or bad('SCARD', KEYS[4])
     if refusal then return refusal end
-    redis.call(front and 'RPUSH' or 'LPUSH', queue, unpack(ids))
-    redis.call('ZADD', KEYS[3], 'NX', stamp, ARGV[3])
+    redis.call('ZADD', KEYS[3], 'NX', stamp, ARGV[3]) -- before the ids, so that a call which is refused them repeats
     redis.call('SADD', KEYS[4], ARGV[3])
+    redis.call(front and 'RPUSH' or 'LPUSH', queue, unpack(ids))
     summon(KEYS[5], ARGV[3], KEYS[7], KEYS[8], KEYS[9], 1)
   end
   local stored = redis.pcall('HSET', jobs, unpack(ARGV, 5))
   if type(stored) == 'table' then
     redis.call('LTRIM', queue, front and 0 or #ids, front and -#ids - 1 or -1)
+    if not stored.err:find('WRONGTYPE', 1, true) then return stored end
     return redis.error_reply('BADKEY ' .. jobs .. ' has the wrong type for HLEN')
   end
 end

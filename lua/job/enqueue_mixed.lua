@@ -51,6 +51,9 @@ if keys then
 end
 if refusal then return refusal end
 
+-- ASK HSET LPUSH LPUSHX RPUSH RPUSHX SADD ZADD
+-- ASK special: HDEL HEXISTS HGET ZCOUNT ZRANGE ZRANGEBYSCORE ZREM ZSCORE
+-- ASK keys: HGET HGETALL ZCOUNT ZMSCORE
 local stamp, reply = ms(time), ms(time)
 if known ~= '' and known ~= n then
   -- PRELUDE rewound

@@ -26,11 +26,10 @@ if last then
   end
 end
 if version and tonumber(version) > (tonumber(map) or 0) then return redis.error_reply('ROUTE ' .. version) end
-for command, key in pairs({ HLEN = jobs, ZCARD = queues, SCARD = ready }) do
-  if type(redis.pcall(command, key)) ~= 'number' then
-    return redis.error_reply('BADKEY ' .. key .. ' has the wrong type for ' .. command)
-  end
-end
+-- PRELUDE bad
+local refusal = bad('HLEN', jobs) or bad('ZCARD', queues) or bad('SCARD', ready)
+if refusal then return refusal end
+-- ASK HSET
 local t = redis.call('TIME')
 local stamp = t[1] .. ('00000' .. t[2]):sub(-6, -4) -- ms, as now reckons
 

@@ -38,12 +38,12 @@
 --   first of them may begin (0 or less: now) and how many lie between two, of each, ids, records, trails, workers that
 --   crashed with each, whether they are cancelled, in how many us each may begin by the rate of its key; the last four
 --   false where there is none}}
--- FIRST WRITE RPOP or ZREM
+-- FIRST WRITE HDEL (of a field that is never there) or RPOP
 local info, workers, claimed, jobs, trail, crashes, ready, mine, limits, cancelled = unpack(KEYS, 1, 10)
 local worker, number, wanted, most = ARGV[1], ARGV[2], math.min(tonumber(ARGV[3]), 500), tonumber(ARGV[5])
 
 if redis.call('SISMEMBER', workers, worker) == 0 then return { 'fenced' } end
-local before = tonumber(redis.call('HGET', info, 'n') or 0)
+local before = tonumber(redis.call('HMGET', info, 'n')[1] or 0) -- as below, so that nobody need ask for HMGET
 if tonumber(number) <= before then return { 'stale' } end
 if before < tonumber(ARGV[7]) then return { 'rewound', before } end
 local nolimits, ruled = bad('HLEN', limits)
@@ -51,8 +51,7 @@ local notrail, tried = bad('HLEN', trail)
 local nocrashes, crashed = bad('HLEN', crashes)
 local noflags, flagged = bad('SCARD', cancelled)
 local noturns, turned = bad('HLEN', KEYS[14])
-local refusal = bad('HLEN', claimed) or bad('HLEN', jobs) or nolimits or notrail or nocrashes
-  or noflags or noturns
+local refusal = nolimits or notrail or nocrashes or noflags or noturns or bad('HLEN', claimed) or bad('HLEN', jobs)
 local lines
 if not refusal and turned > 0 then
   -- PRELUDE lines_at
@@ -87,6 +86,11 @@ if not refusal and turned > 0 then
   lines.line, lines.serve, lines.waits_of, lines.left_of = line, serve, waits_of, left_of
 end
 if refusal then return refusal end
+-- ASK #KEYS > 21: HSET LPUSH
+-- ASK ruled > 0: GET SADD SET STRLEN
+-- ASK flagged > 0: SMISMEMBER
+-- ASK lines: HGET RPOP SADD ZADD ZCOUNT ZLEXCOUNT ZMSCORE ZRANGE ZREM ZREMRANGEBYRANK ZSCORE
+if lines then redis.call('HDEL', info, '') end -- a full Redis executes it, and then the writes of this script
 
 -- rooms, by running:<name>: what the limits of a name leave, and how much of that was popped in this round
 local time, broken, held, later, rooms, rounds, queues, got, bytes = moment(), {}, {}, {}, {}, {}, {}, 0, 0
@@ -106,10 +110,10 @@ local function fail(queue, key) broken[#broken + 1], queue.state = key, 'broken'
 local function touch(queue)
   local at = queue.at
   queue.touched = true
-  if bad('LLEN', KEYS[at + 4]) then return fail(queue, KEYS[at + 4]) end
+  local no = wrong('LLEN', KEYS[at + 4]) and 4
+    or ruled > 0 and (wrong('SCARD', KEYS[at + 2]) and 2 or wrong('STRLEN', KEYS[at + 3]) and 3)
+  if no then return fail(queue, KEYS[at + no]) end
   if ruled == 0 then return end
-  if bad('SCARD', KEYS[at + 2]) then return fail(queue, KEYS[at + 2]) end
-  if bad('STRLEN', KEYS[at + 3]) then return fail(queue, KEYS[at + 3]) end
   local left, _, free = room(limits, queue.name, KEYS[at + 2], KEYS[at + 3], tonumber(ARGV[6]))
   queue.room = not free and room_of(rooms, KEYS[at + 2], left) or nil
 end
@@ -119,8 +123,8 @@ local function pop(queue, n)
   if not queue.touched then touch(queue) end
   n = math.min(n, queue.room and queue.room.left - queue.room.popped or 500, queue.limit)
   if n < 1 or queue.state then return end
-  local ids = not queue.line and (redis.pcall('RPOP', KEYS[queue.at], n) or {})
-  if queue.line then ids = lines.serve(lines, queue, KEYS[queue.at], n) end
+  local ids = queue.line and lines.serve(lines, queue, KEYS[queue.at], n)
+    or unless_refused(redis.pcall('RPOP', KEYS[queue.at], n)) or {}
   if ids.err then return fail(queue, KEYS[queue.at]) end
   if #ids < n and not ids.more then queue.state = 'empty' end
   if queue.room then queue.room.popped = queue.room.popped + #ids end
@@ -192,7 +196,7 @@ for _, queue in ipairs(queues) do -- those of which nothing was asked stay as th
     fail(queue, KEYS[queue.at])
   elseif left == 0 then
     redis.pcall('SREM', ready, queue.name) -- of a wrong type: that is for those who ask for names to tell
-    redis.call('UNLINK', KEYS[queue.at + 1])
+    redis.pcall('UNLINK', KEYS[queue.at + 1]) -- tokens are hints
   elseif queue.room and queue.room.left < 1 then
     local _, wait = room(limits, queue.name, KEYS[queue.at + 2], KEYS[queue.at + 3])
     held[#held + 1], held[#held + 2] = queue.name, wait or -1
@@ -202,6 +206,7 @@ for _, queue in ipairs(queues) do -- those of which nothing was asked stay as th
     wake(KEYS[queue.at + 1], math.min(left, 2, queue.room and queue.room.left or 2))
   end
 end
+if #queues > 0 and #rounds == 0 then redis.call('HDEL', info, '') end -- as above: paused and limited queues give none
 if #queues > 0 then redis.call('HSET', info, 'n', number) end
 local names = (ARGV[4] == '1' or got < wanted) and redis.pcall('SINTER', ready, mine) or false
 if names and names.err then names, broken[#broken + 1] = false, bad('SCARD', ready) and ready or mine end

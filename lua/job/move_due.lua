@@ -67,6 +67,9 @@ local function due(queue, ids)
   return there
 end
 
+-- ASK HDEL HEXISTS LPUSH SADD ZMSCORE
+-- ASK some > 0: HGET HGETALL HSET ZADD ZRANGE ZSCORE
+
 local function leave(ids)
   redis.call('ZREM', shelf, unpack(ids))
   redis.call('HDEL', names, unpack(ids))

@@ -36,6 +36,10 @@ local nokeys, some = bad('HLEN', keyed)
 refusal = refusal or nokeys or some > 0 and (bad('ZCARD', turns) or bad('ZCARD', held_places) or bad('ZCARD', passes)
   or bad('HLEN', turning))
 if refusal then return refusal end
+-- ASK HDEL RPUSH SADD SREM
+-- ASK ARGV[4] ~= '0': LRANGE LTRIM
+-- ASK died ~= '': HGET HMGET HSET HSETNX PEXPIRE TIME ZCOUNT ZSCORE
+-- ASK some > 0: HGET HGETALL HMGET HSET ZADD ZMSCORE ZRANGE ZSCORE
 
 local first = 5 + 2 * tonumber(ARGV[4])
 local ids, places, held, gone, notes = {}, {}, {}, {}, {}

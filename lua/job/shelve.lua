@@ -56,17 +56,21 @@ local id = element:sub(element:find(':', 1, true) + 1)
 if redis.call('SISMEMBER', cancelled, id) == 1 and redis.call('LPOS', inprocess, element, 'RANK', -1) then
   return 'cancelled'
 end
-if redis.call('LREM', inprocess, -1, element) == 0 then return 'gone' end
-
-redis.call('HDEL', claimed, id)
-if keep ~= '1' then redis.call('HDEL', crashes, id) end
 local due = now() + tonumber(delay)
 if waits ~= '' then
   -- PRELUDE letter_of
   local of, message = waits:match('^(%S+) (.*)$')
   due = completion and letter_of(completion, of, message) and now() or tonumber(delay)
 end
-redis.call('ZADD', shelf, turn(shelf, due, id, {}), id)
+local score, owner = turn(shelf, due, id, {}), digest ~= '' and redis.call('HGET', unique, digest) or ''
+-- ASK HDEL HSET SREM ZADD
+-- ASK over == '1' and completion: LPUSH LTRIM PEXPIRE
+-- ASK lines: HGET HMGET SADD ZLEXCOUNT ZMSCORE ZREM ZSCORE
+if redis.call('LREM', inprocess, -1, element) == 0 then return 'gone' end
+
+redis.call('HDEL', claimed, id)
+if keep ~= '1' then redis.call('HDEL', crashes, id) end
+redis.call('ZADD', shelf, score, id)
 redis.call('HSET', names, id, other or queue)
 if news ~= '' then redis.call('HSET', trail, id, news) end
 if other and redis.call('ZADD', KEYS[23], 'NX', ms(now()), other) == 1 and other:find('\31', 1, true) then
@@ -81,7 +85,7 @@ if over == '1' and redis.call('HDEL', waited, id) == 1 then
   -- PRELUDE tell
   tell(done, id)
 end
-if digest ~= '' and (redis.call('HGET', unique, digest) or ''):match('^(.*) %d+ %a$') == id then
+if owner:match('^(.*) %d+ %a$') == id then
   redis.call('HDEL', unique, digest)
 end
 if over == '1' and completion then
