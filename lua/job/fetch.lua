@@ -90,11 +90,11 @@ if refusal then return refusal end
 -- ASK ruled > 0: GET SADD SET STRLEN
 -- ASK flagged > 0: SMISMEMBER
 -- ASK lines: HGET RPOP SADD ZADD ZCOUNT ZLEXCOUNT ZMSCORE ZRANGE ZREM ZREMRANGEBYRANK ZSCORE
-if lines then redis.call('HDEL', info, '') end -- a full Redis executes it, and then the writes of this script
 
 -- rooms, by running:<name>: what the limits of a name leave, and how much of that was popped in this round
 local time, broken, held, later, rooms, rounds, queues, got, bytes = moment(), {}, {}, {}, {}, {}, {}, 0, 0
-if lines then lines.time = math.floor(time * 1000 + 0.5) end -- the same for all that is reckoned
+-- The time is one for the whole fetch. A full Redis executes HDEL, and then the other writes of this script too.
+if lines then lines.time = math.floor(time * 1000 + 0.5); redis.call('HDEL', info, '') end
 local drops = { count = 0, departed = KEYS[11] }
 for at = 22, #KEYS, 5 do
   local n = #queues + 1
@@ -206,7 +206,7 @@ for _, queue in ipairs(queues) do -- those of which nothing was asked stay as th
     wake(KEYS[queue.at + 1], math.min(left, 2, queue.room and queue.room.left or 2))
   end
 end
-if #queues > 0 and #rounds == 0 then redis.call('HDEL', info, '') end -- as above: paused and limited queues give none
+if #queues > 0 and #rounds == 0 then redis.call('HDEL', info, '') end -- for a full Redis too
 if #queues > 0 then redis.call('HSET', info, 'n', number) end
 local names = (ARGV[4] == '1' or got < wanted) and redis.pcall('SINTER', ready, mine) or false
 if names and names.err then names, broken[#broken + 1] = false, bad('SCARD', ready) and ready or mine end
