@@ -38,6 +38,7 @@ func turning() []transition {
 			}},
 		{name: "turns, agree indexes", script: "repair/agree_indexes", timed: true, prepare: func(t *testing.T, s *site) {
 			s.store500(t, keyedJobs("a", "x", 1, 2))
+			s.cmd(t, "SREM", "ready", "a")
 		}, send: func(_ *site, store *rdb.Store) (any, error) {
 			_, err := rdb.Mender{Store: store, Mend: true}.AgreeIndexes(background, []string{"a"},
 				func(string) bool { return false }, time.Hour)
