@@ -19,13 +19,14 @@ const ask = "-- ASK "
 // further is how many arguments each command takes at the least behind its key. Some servers read out of bounds when
 // redis.acl_check_cmd is given fewer.
 var further = map[string]int{
-	"APPEND": 1, "EXISTS": 0, "GET": 0, "HDEL": 1, "HEXISTS": 1, "HGET": 1, "HGETALL": 0, "HINCRBY": 2, "HLEN": 0,
-	"HMGET": 1, "HSET": 2, "HSETNX": 2, "INCR": 0, "INCRBY": 1, "LINDEX": 1, "LINSERT": 3, "LLEN": 0, "LPOS": 1,
-	"LPUSH": 1, "LPUSHX": 1, "LRANGE": 2, "LREM": 2, "LSET": 2, "LTRIM": 2, "PEXPIRE": 1, "PEXPIREAT": 1, "PERSIST": 0,
-	"PTTL": 0, "RPOP": 0, "RPUSH": 1, "RPUSHX": 1, "SADD": 1, "SCARD": 0, "SET": 1, "SETRANGE": 2, "SISMEMBER": 1,
-	"SMEMBERS": 0, "SMISMEMBER": 1, "SREM": 1, "STRLEN": 0, "TYPE": 0, "UNLINK": 0, "ZADD": 2, "ZCARD": 0, "ZCOUNT": 2,
-	"ZINCRBY": 2, "ZLEXCOUNT": 2, "ZMSCORE": 1, "ZRANGE": 2, "ZRANGEBYLEX": 2, "ZRANGEBYSCORE": 2, "ZRANK": 1, "ZREM": 1,
-	"ZREMRANGEBYLEX": 2, "ZREMRANGEBYRANK": 2, "ZREMRANGEBYSCORE": 2, "ZREVRANGE": 2, "ZSCORE": 1,
+	"APPEND": 1, "EXISTS": 0, "GET": 0, "HDEL": 1, "HEXISTS": 1, "HGET": 1, "HGETALL": 0, "HINCRBY": 2, "HKEYS": 0,
+	"HLEN": 0, "HMGET": 1, "HSET": 2, "HSETNX": 2, "INCR": 0, "INCRBY": 1, "LINDEX": 1, "LINSERT": 3, "LLEN": 0,
+	"LPOS": 1, "LPUSH": 1, "LPUSHX": 1, "LRANGE": 2, "LREM": 2, "LSET": 2, "LTRIM": 2, "PERSIST": 0, "PEXPIRE": 1,
+	"PEXPIREAT": 1, "PTTL": 0, "RENAME": 1, "RPOP": 0, "RPUSH": 1, "RPUSHX": 1, "SADD": 1, "SCARD": 0, "SET": 1,
+	"SETNX": 1, "SETRANGE": 2, "SISMEMBER": 1, "SMEMBERS": 0, "SMISMEMBER": 1, "SREM": 1, "STRLEN": 0, "TYPE": 0,
+	"UNLINK": 0, "ZADD": 2, "ZCARD": 0, "ZCOUNT": 2, "ZINCRBY": 2, "ZLEXCOUNT": 2, "ZMSCORE": 1, "ZRANGE": 2,
+	"ZRANGEBYLEX": 2, "ZRANGEBYSCORE": 2, "ZRANK": 1, "ZREM": 1, "ZREMRANGEBYLEX": 2, "ZREMRANGEBYRANK": 2,
+	"ZREMRANGEBYSCORE": 2, "ZREVRANGE": 2, "ZSCORE": 1,
 }
 
 // asked is the Lua of a line that asks. The key is the first that the script is given: rights are about families of
@@ -49,7 +50,11 @@ func asked(line string) (string, error) {
 			return "", fmt.Errorf("the line %q: lua/ask.go does not know how many arguments %s takes",
 				strings.TrimSpace(line), command)
 		}
-		fmt.Fprintf(&lines, "\n      or not ask('%s', key%s) and '%s'", command, strings.Repeat(", '1'", more),
+		argument := ", '1'"
+		if command == "RENAME" { // what it takes there is a key as well
+			argument = ", key"
+		}
+		fmt.Fprintf(&lines, "\n      or not ask('%s', key%s) and '%s'", command, strings.Repeat(argument, more),
 			strings.ToLower(command))
 	}
 	lines.WriteString(")\n  end)\n  if known and no then\n" +

@@ -1640,12 +1640,15 @@ end
 local function outdated(feeds, name, config, known)
   if redis.call('SISMEMBER', feeds, name) == 0 then return redis.error_reply('NOFEED there is no such feed') end
   local stale = redis.error_reply('STALE the config of the feed is another one')
-  if known:sub(1, 1) ~= '\0' then
-    if (redis.pcall('GET', config) or '') ~= known then return stale end
+  local framed = known:sub(1, 1) == '\0'
+  local present = redis.pcall(framed and 'HLEN' or 'GET', config)
+  if type(present) == 'table' and present.err and not present.err:find('WRONGTYPE', 1, true) then return present end
+  if not framed then
+    if (present or '') ~= known then return stale end
     return
   end
   local fields = unframed(known)
-  if redis.pcall('HLEN', config) ~= #fields / 2 then return stale end
+  if present ~= #fields / 2 then return stale end
   for i = 1, #fields, 2 do
     if redis.call('HGET', config, fields[i]) ~= fields[i + 1] then return stale end
   end

@@ -118,6 +118,8 @@ func transitions() []transition {
 	all = append(all, flowing()...)
 	all = append(all, flowingInFlows()...)
 	all = append(all, flowingAway()...)
+	all = append(all, turning()...)
+	all = append(all, leaving()...)
 	return append(all, maintaining()...)
 }
 

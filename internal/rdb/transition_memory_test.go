@@ -2,6 +2,9 @@ package rdb_test
 
 import (
 	"fmt"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,7 +42,7 @@ func TestAFullRedisRefusesEnqueueAndNothingElse(t *testing.T) {
 			require.ErrorContains(t, replies[0].Err, "OOM", "it is full")
 
 			got, err := tr.send(full, full.store)
-			if strings.HasPrefix(tr.script, "job/enqueue") || tr.script == "schedule/tick" || tr.storing {
+			if tr.isRefusedAtFullMemory() {
 				var refused *redisconn.ServerError
 				require.ErrorAs(t, err, &refused)
 				assert.Equal(t, "OOM", refused.Code)
@@ -53,6 +56,33 @@ func TestAFullRedisRefusesEnqueueAndNothingElse(t *testing.T) {
 			assert.Equal(t, keysIn(roomy.dump(t)), keysIn(full.dump(t)))
 		})
 	}
+}
+
+func (tr transition) isRefusedAtFullMemory() bool {
+	return strings.HasPrefix(tr.script, "job/enqueue") || tr.script == "schedule/tick" || tr.storing
+}
+
+// TestTheContractListsTheScriptsThatStore compares rule 3 of the contract with the transitions that a full Redis
+// refuses. Of one script, worker/command, it refuses a plain command that is sent before.
+func TestTheContractListsTheScriptsThatStore(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/contributing/redis-contract.md")
+	require.NoError(t, err)
+	_, rule, found := strings.Cut(string(page), "\n3. ")
+	require.True(t, found)
+	rule, _, _ = strings.Cut(rule, "\n4. ")
+	var listed []string
+	for _, name := range regexp.MustCompile("`(\\w+/\\w+)`").FindAllStringSubmatch(rule, -1) {
+		listed = append(listed, name[1])
+	}
+
+	storing := []string{"worqr/enqueue"} // whose transitions are in worqrdb
+	for _, tr := range transitions() {
+		if tr.isRefusedAtFullMemory() && tr.script != "worker/command" && !slices.Contains(storing, tr.script) {
+			storing = append(storing, tr.script)
+		}
+	}
+	assert.ElementsMatch(t, storing, listed)
 }
 
 // keysIn says how many entries each key has.

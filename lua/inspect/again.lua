@@ -56,6 +56,7 @@ if digest ~= '' then
   end
 end
 
+-- ASK GET HMGET HSET SADD TIME ZADD ZMSCORE
 local weight, key = known:match('^(%d+) (.*)$')
 if not key or not line_up(turns, passes, turning, name, { id, key, weight }) then redis.call('LPUSH', queue, id) end
 if key then redis.call('HSET', keyed, id, known) end

@@ -29,6 +29,7 @@ if (redis.call('HGET', steps, '') or ''):match('^%S+') == digest then return 'st
 local due = redis.call('ZSCORE', scheduled, id)
 if place ~= 'stay' and not due then return 'due' end
 
+-- ASK HSET LINDEX LSET TIME ZADD ZRANGE
 redis.call('HDEL', jobs, '')
 redis.call('HSET', jobs, id, record)
 local of, bytes = (redis.call('LINDEX', mail, 0) or ''):match('^(%S+) (%d+)$')

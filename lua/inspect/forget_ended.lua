@@ -15,6 +15,7 @@ local beginning, most, large = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local refusal = bad('HLEN', outcomes) or bad('ZCARD', expiry) or bad('ZCARD', ended) or bad('HLEN', details)
 if refusal then return refusal end
 
+-- ASK HDEL HSET UNLINK
 local removed, bytes = 0, 0
 for _, id in ipairs(redis.call('ZRANGE', ended, 0, most - 1)) do
   if bytes > large then break end

@@ -14,6 +14,7 @@ local refusal = bad('ZCARD', queues) or bad('SCARD', ready) or bad('ZCARD', serv
   or bad('SCARD', running) or bad('ZCARD', turns) or bad('ZCARD', passes) or bad('HLEN', turning)
   or bad('ZCARD', holding) or bad('ZCARD', waking)
 if refusal then return refusal end
+-- ASK HDEL HGET SREM UNLINK ZREMRANGEBYSCORE
 local base = line(turning, ARGV[1])
 if redis.call('EXISTS', queue) == 1 or redis.call('EXISTS', running) == 1 then return 0 end
 if base then

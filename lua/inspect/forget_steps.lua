@@ -14,9 +14,10 @@ if refusal then return refusal end
 if redis.call('HEXISTS', jobs, id) == 0 then return 'gone' end
 if redis.call('HEXISTS', claimed, id) == 1 then return 'held' end
 if count == 0 then return 0 end
-
-redis.call('UNLINK', steps)
 local due, time = redis.call('ZSCORE', scheduled, id), now()
+
+-- ASK ZADD ZRANGE
+redis.call('UNLINK', steps)
 if due and tonumber(due) > time then
   redis.call('ZADD', scheduled, turn(scheduled, time, id, {}), id)
   -- PRELUDE tell

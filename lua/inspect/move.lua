@@ -71,6 +71,8 @@ local function leave()
   end
   return redis.call('LLEN', from) > tonumber(reach) and 'far' or 'gone'
 end
+-- ASK GET HGETALL HMGET HSET LPOS LPUSH LREM RPUSH SADD SREM TIME UNLINK ZADD ZCOUNT ZLEXCOUNT ZMSCORE ZRANGE
+-- ASK ZREM ZSCORE
 redis.call('HDEL', names, '')
 local taken = digest ~= '' and redis.call('ZSCORE', from, id) and other()
 if taken then return 'unique:' .. taken end

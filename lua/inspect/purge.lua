@@ -47,6 +47,7 @@ for i, id in ipairs(part) do
   end
 end
 
+-- ASK HDEL HGET RPUSH SADD SREM TIME UNLINK ZADD ZCOUNT ZLEXCOUNT ZMSCORE ZRANGE ZREM ZSCORE
 local known = #ended > 0 and redis.call('HMGET', lines.keyed, unpack(ended)) or {}
 if size == 0 and #ended > 0 then
   for i, id in ipairs(ended) do unpark(lines, id, scores[id], known[i]) end

@@ -51,6 +51,7 @@ local function change(at, name, before, after, anew)
   return 1
 end
 
+-- ASK GET HMGET HSET SET TIME UNLINK
 local answers = {}
 for i = 2, #ARGV, 4 do
   local answer = change(i + 4, unpack(ARGV, i, i + 3))

@@ -32,6 +32,7 @@ if after == '' then
   if many == 2 then redis.call('HDEL', rules, '\0') end -- nothing else is left
   return 1
 end
+-- ASK HSET
 if count ~= 'done' and (not count or count ~= done) then
   if not count then
     count = new

@@ -13,6 +13,7 @@ local tokens = unpack(KEYS)
 local lines, name, from, only = lines_at(2), ARGV[1], ARGV[2], ARGV[3] == '1'
 local refusal = unsound(lines)
 if refusal then return refusal end
+-- ASK HGET HMGET SADD TIME ZADD ZLEXCOUNT ZMSCORE ZRANGE ZREM ZSCORE
 local base = line(lines.turning, name)
 if not base or lines.aside == 0 then return { 0, 0, '' } end
 redis.call('SREM', lines.ready, '')

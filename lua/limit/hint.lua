@@ -20,6 +20,7 @@ local function newer(a, b)
   return paused < before
 end
 
+-- ASK HSET
 local changed = 0
 for i = 3, #ARGV, 2 do
   local field, control = ARGV[i], ARGV[i + 1]

@@ -43,6 +43,7 @@ local function change(at, name, version, paused)
   return 1
 end
 
+-- ASK GET HMGET HSET TIME
 local answers = {}
 for i = 2, #ARGV, 3 do
   local answer = change(4 * (i + 1) / 3 + 3, unpack(ARGV, i, i + 2))

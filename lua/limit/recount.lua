@@ -24,6 +24,7 @@ for i, claim in ipairs(redis.call('HMGET', claimed, unpack(ARGV, 2))) do
   local ids = of and rule_name(of) == name and held or gone
   ids[#ids + 1] = id
 end
+-- ASK SADD
 -- of an id that is never there, so that this comes first in any case
 local removed = redis.call('SREM', running, '', unpack(gone))
 if #held > 0 then redis.call('SADD', running, unpack(held)) end

@@ -8,6 +8,7 @@ local claimed, turning, keyed, holding = unpack(KEYS)
 local refusal = bad('HLEN', claimed) or bad('HLEN', turning) or bad('HLEN', keyed) or bad('ZCARD', holding)
 if refusal then return refusal end
 
+-- ASK HGET HGETALL HMGET HSET ZADD
 redis.call('ZREM', holding, '')
 local seated, claims, known = {}, redis.call('HMGET', claimed, unpack(ARGV)), redis.call('HMGET', keyed, unpack(ARGV))
 for i, id in ipairs(ARGV) do

@@ -14,6 +14,7 @@
 -- FIRST WRITE ZREM
 local refusal = bad('ZCARD', KEYS[1])
 if refusal then return refusal end
+-- ASK SET UNLINK
 local mark, before, removed = ARGV[2], now() - tonumber(ARGV[1]), {}
 for i = 4, #ARGV do
   local at = 3 * (i - 4) + 2

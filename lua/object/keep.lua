@@ -22,6 +22,7 @@ elseif redis.call('EXISTS', upload) == 1 and uploaded == size then
   answer = 'kept'
 end
 if answer == 'lost' then return answer end
+-- ASK RENAME TIME UNLINK ZADD
 redis.call('PERSIST', upload)
 if answer == 'kept' then
   redis.call('RENAME', upload, object)

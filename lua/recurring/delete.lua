@@ -7,6 +7,7 @@
 local sets, config, items = unpack(KEYS)
 local refusal = bad('SCARD', sets)
 if refusal then return refusal end
+-- ASK UNLINK
 local removed = redis.call('SREM', sets, ARGV[1])
 redis.call('UNLINK', config, items)
 return removed

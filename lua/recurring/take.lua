@@ -15,6 +15,7 @@ local first = redis.call('ZRANGE', items, 0, 0, 'WITHSCORES')
 if not first[1] then return { 0, -1 } end
 local present = now()
 local left = math.ceil(first[2] - present)
+-- ASK ZADD
 if left > period then -- a clock was ahead
   redis.call('ZREM', items, first[1])
   redis.call('ZADD', items, ms(present + period), first[1])

@@ -11,6 +11,7 @@ local refusal = bad('ZCARD', items)
 if refusal then return refusal end
 local due = redis.call('ZSCORE', items, old)
 if not due then return redis.call('ZSCORE', items, new) and 1 or 0 end
+-- ASK ZADD
 redis.call('ZREM', items, old)
 redis.call('ZADD', items, due, new)
 return 1

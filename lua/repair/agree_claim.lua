@@ -48,6 +48,7 @@ elseif placed() then
 end
 if mend ~= '1' then return what end
 
+-- ASK HDEL HGETALL HSET RPUSH SADD TIME
 if what ~= 'unclaimed' then redis.call('LREM', list, 0, element) end
 if mine then redis.call('HDEL', claimed, id) end
 if what == 'unclaimed' then

@@ -10,7 +10,10 @@ local ended, details = unpack(KEYS)
 local mend = ARGV[1] == '1'
 local refusal = bad('ZCARD', ended) or bad('HLEN', details)
 if refusal then return refusal end
-if mend then redis.call('ZREM', ended, '') end
+if mend then
+  -- ASK HDEL HGET HSET UNLINK
+  redis.call('ZREM', ended, '')
+end
 
 local answer = {}
 for i = 2, #ARGV do

@@ -23,7 +23,10 @@ if refusal then return refusal end
 local state, cancel, paused = unpack(redis.call('HMGET', flow, 'state', 'cancel', 'paused'))
 if state ~= 'running' or cancel or paused or pending > 0 then return {} end
 local found, gone = {}, {}
-if mend then redis.call('HDEL', flow, '') end
+if mend then
+  -- ASK HEXISTS HGET RPUSH SISMEMBER SREM TIME ZADD ZLEXCOUNT ZRANGEBYLEX ZSCORE
+  redis.call('HDEL', flow, '')
+end
 local function fault(name, what, work)
   found[#found + 1], found[#found + 2] = name, what
   if mend and work then redis.call('RPUSH', todo, work) end

@@ -15,7 +15,11 @@ local ready, queues, noted, turns, turning, waking = unpack(KEYS, 1, 6)
 local mend, age, time = ARGV[1] == '1', tonumber(ARGV[2]), now()
 local refusal = bad('SCARD', ready) or bad('ZCARD', queues)
 if refusal then return refusal end
-if mend then redis.call('SREM', ready, '') end
+-- ASK HGET LLEN SISMEMBER ZCOUNT ZSCORE
+if mend then
+  -- ASK SADD ZADD ZRANGE ZREM
+  redis.call('SREM', ready, '')
+end
 local unnoted, now_served = bad('ZCARD', noted), {}
 
 local answer = {}

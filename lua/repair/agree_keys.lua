@@ -22,7 +22,11 @@ local refusal = bad('HLEN', jobs) or bad('HLEN', claimed) or bad('HLEN', foreign
   or bad('ZCARD', retry) or bad('ZCARD', stalled) or bad('ZCARD', morgue) or bad('ZCARD', lines.turns)
   or bad('ZCARD', lines.passes) or unsound(lines)
 if refusal then return refusal end
-if mend then redis.call('ZREM', lines.holding, '') end
+-- ASK HEXISTS HGET HMGET TIME ZLEXCOUNT ZRANGE ZSCORE
+if mend then
+  -- ASK SADD ZADD ZMSCORE
+  redis.call('ZREM', lines.holding, '')
+end
 
 local base, answer, roomy, keys, seen = line(lines.turning, name), {}, false, {}, {}
 local stands = base == number * 2 ^ 42

@@ -10,7 +10,10 @@ local outcomes, expiry = unpack(KEYS)
 local mend = ARGV[1] == '1'
 local refusal = bad('HLEN', outcomes) or bad('ZCARD', expiry)
 if refusal then return refusal end
-if mend then redis.call('ZREM', expiry, '') end
+if mend then
+  -- ASK HEXISTS TIME ZADD ZSCORE
+  redis.call('ZREM', expiry, '')
+end
 
 local answer = {}
 for i = 3, #ARGV do

@@ -21,7 +21,11 @@ local refusal = bad('HLEN', jobs) or bad('HLEN', claimed) or bad('HLEN', names) 
   or bad('ZCARD', keys[4]) or bad('ZCARD', keys[5]) or bad('HLEN', keyed)
   or bad('HLEN', turning)
 if refusal then return refusal end
-if mend then redis.call('HDEL', names, '') end
+-- ASK HEXISTS HGET ZSCORE
+if mend then
+  -- ASK HSET ZREM
+  redis.call('HDEL', names, '')
+end
 
 -- What is empty need not be asked about each job: of most that is all but two of the questions.
 local named, held, full = redis.call('HLEN', names) > 0, redis.call('HLEN', claimed) > 0, {}

@@ -27,6 +27,7 @@ local registered = redis.call('SISMEMBER', workers, worker) == 1
 if registered and redis.call('LPOS', inprocess, element) then return 'ok' end
 if not registered and redis.call('PTTL', heart) >= 0 then return 'ok' end -- it was fenced, and is about to notice
 
+-- ASK HDEL HEXISTS HGETALL HSET LPOS RPUSH SADD SREM ZSCORE
 redis.call('LREM', inprocess, 0, element)
 redis.call('HDEL', claimed, id)
 redis.call('SREM', running, id)

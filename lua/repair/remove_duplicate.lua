@@ -40,6 +40,7 @@ if queue == other then
   if far == close then return 0 end
 end
 if mend then
+  -- ASK LREM LSET
   redis.call('LTRIM', queue, 0, -1)
   redis.call('LSET', queue, far, '')
   if far < reach then

@@ -35,6 +35,7 @@ for _, id in ipairs(due) do
     named[beginning], unknown[#unknown + 1] = true, beginning
   end
 end
+-- ASK HDEL HSET UNLINK
 if #gone > 0 then
   redis.call('ZREM', expiry, unpack(gone))
   redis.call('HDEL', outcomes, unpack(gone))

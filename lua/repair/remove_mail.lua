@@ -7,7 +7,7 @@
 -- ARGV[1] for how many ms a mailbox stays after its last message in any case
 -- ARGV[2..] ids
 -- RETURNS how many were removed
--- FIRST WRITE HDEL
+-- FIRST WRITE UNLINK
 local mailed, jobs = KEYS[1], KEYS[2]
 local refusal = bad('HLEN', mailed) or bad('HLEN', jobs)
 if refusal then return refusal end
@@ -16,8 +16,8 @@ for i = 2, #ARGV do
   local id = ARGV[i]
   local sent = redis.call('HGET', mailed, id)
   if sent and (tonumber(sent) or 0) < before and redis.call('HEXISTS', jobs, id) == 0 then
-    redis.call('HDEL', mailed, id)
     removed = removed + redis.call('UNLINK', KEYS[i + 1])
+    redis.call('HDEL', mailed, id) -- last: by it a call that was refused is gone on with
   end
 end
 return removed

@@ -40,6 +40,9 @@ local function unshelve(shelf, what)
   end
 end
 
+if mend then
+  -- ASK HDEL HEXISTS LREM ZREM ZSCORE
+end
 for i, id in ipairs(ids) do
   local what = redis.call('HEXISTS', jobs, id) == 0 and 'ghost'
     or claims > 0 and redis.call('HEXISTS', claimed, id) == 1 and 'held'

@@ -11,6 +11,7 @@
 local is = redis.call('TYPE', KEYS[1])
 is = is.ok or is
 if is == 'none' or is == ARGV[1] or redis.call('EXISTS', KEYS[2]) == 1 then return 0 end
+-- ASK RENAME
 redis.call('PERSIST', KEYS[1])
 redis.call('RENAME', KEYS[1], KEYS[2])
 return 1

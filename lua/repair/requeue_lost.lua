@@ -34,6 +34,7 @@ end
 if sure ~= '1' and redis.call('LLEN', queue) > 2 * tonumber(reach) then return 'unsure' end
 if mend ~= '1' then return 'lost' end
 
+-- ASK HGETALL HSET RPUSH SADD TIME ZADD
 redis.call('HDEL', names, id)
 if redis.call('HEXISTS', keyed, id) == 1 then assign(turning, name) end -- so that a fetch looks at its key
 redis.call('RPUSH', queue, id)

@@ -46,6 +46,9 @@ for _, id in ipairs(ids) do
   bytes = bytes + (kept and #kept or 0)
   answer[#answer + 1], answer[#answer + 2] = what, kept
 end
+if #notes > 0 then
+  -- ASK HSET
+end
 redis.call('HDEL', waited, unpack(ids))
 if #notes > 0 then redis.call('HSET', waited, unpack(notes)) end
 return answer

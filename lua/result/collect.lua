@@ -11,7 +11,8 @@
 local lanes, completion = unpack(KEYS)
 local lane, number = unpack(ARGV)
 
-local refusal = bad('HLEN', lanes) or bad('LLEN', completion)
+local refusal, length = bad('LLEN', completion)
+refusal = refusal or bad('HLEN', lanes)
 if refusal then return refusal end
 local n, entry = (redis.call('HGET', lanes, lane) or ''):match('^(%d+) %d+ (.*)$')
 if n and tonumber(n) == tonumber(number) then return entry end
@@ -19,6 +20,9 @@ if n and tonumber(n) > tonumber(number) then
   return redis.error_reply('STALE reader ' .. lane .. ' is at call ' .. n)
 end
 
+if length == 0 then return false end
+local time = ms(now())
+-- ASK HSET
 entry = redis.call('RPOP', completion)
-if entry then redis.call('HSET', lanes, lane, number .. ' ' .. ms(now()) .. ' ' .. entry) end
+redis.call('HSET', lanes, lane, number .. ' ' .. time .. ' ' .. entry)
 return entry

@@ -13,6 +13,7 @@ if refusal then return refusal end
 local kept = redis.call('HGET', outcomes, id)
 if not kept then return 'gone' end
 if kept:sub(1, #beginning) ~= beginning then return 'changed' end
+-- ASK HDEL HSET UNLINK
 redis.call('ZREM', expiry, id)
 redis.call('HDEL', outcomes, id)
 forget(ended, details, id)

@@ -29,6 +29,7 @@ if flagged and kept == outcome then return 'flagged' end -- this was sent before
 if flagged and (fresh == '1' or kept and kept:find('^{"state":"deleted"')) then return 'cancelled' end
 if not flagged and fresh == '0' then return 'gone' end
 
+-- ASK HSET PEXPIRE PTTL SADD TIME ZADD ZRANGE ZREM
 local waiter = redis.call('HDEL', waited, id) == 1
 redis.call('SADD', cancelled, id)
 redis.call('HSET', outcomes, id, outcome)

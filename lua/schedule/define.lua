@@ -19,6 +19,7 @@ local time, present = ms(now()), redis.call('HGET', schedules, schedule) or ''
 if present == definition then return { 1, time } end
 if (present == '' and '' or redis.sha1hex(present)) ~= digest then return { 0, time } end
 
+-- ASK HSET SET
 redis.call('HDEL', schedules, schedule)
 if definition == '' then
   redis.call('HDEL', ticks, schedule)

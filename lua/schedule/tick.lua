@@ -71,6 +71,7 @@ if overlap == 'skip' and former ~= '' and redis.call('HEXISTS', jobs, former) ==
   return note('skipped', former)
 end
 
+-- ASK HGETALL HSET LPUSH RPUSH SADD ZADD ZMSCORE ZRANGE
 local newest = former
 local weight, key = known:match('^(%d+) (.*)$')
 for i = 11, #ARGV, 3 do

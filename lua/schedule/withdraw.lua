@@ -28,9 +28,11 @@ for i = 6, #KEYS do
   end
 end
 
+local time = now()
+-- ASK SET
 redis.call('HDEL', schedules, schedule)
 redis.call('HDEL', ticks, schedule)
-redis.call('SET', revision, ms(now()) .. ' ' .. digest)
+redis.call('SET', revision, ms(time) .. ' ' .. digest)
 -- PRELUDE tell
 tell(control, 'schedules')
 return 'gone'

@@ -20,6 +20,7 @@ if refusal then return refusal end
 local c = { running = running, claimed = claimed, tokens = tokens, sorted = as_set(claimed, known, publishes) }
 local set = redis.call('TYPE', stalled).ok == 'set'
 local time, adopted = ms(now()), {}
+-- ASK HEXISTS HGET HSET LPOS LPUSH SISMEMBER ZADD ZSCORE
 redis.call('PERSIST', claimed)
 
 local function somewhere(id)

@@ -16,6 +16,7 @@ local refusal = unfit(feeds, 'set', config, 'string hash', ids, 'list', items, '
 if refusal then return refusal end
 local c = { running = running, claimed = claimed, tokens = tokens, sorted = as_set(claimed, known, publishes) }
 if time ~= '' and mark(c, id) ~= time then return 0 end
+-- ASK HDEL HEXISTS HINCRBY INCR LPUSH ZREM
 if redis.call('LREM', running, 1, id) + release(c, id) == 0 then return 0 end
 if redis.call('HEXISTS', items, id) == 0 then return 0 end
 count(counts, 'cancelled')

@@ -20,6 +20,12 @@ local refusal = unfit(feeds, 'set', config, 'string hash', ids, 'list', items, '
   claimed, 'hash zset', cancelled, 'hash string', tokens, 'hash') or outdated(feeds, name, config, known)
 if refusal then return refusal end
 local c = { running = running, claimed = claimed, tokens = tokens, sorted = as_set(claimed, known, publishes) }
+-- ASK HGET HINCRBY HSET TIME
+if c.sorted then
+  -- ASK ZADD ZSCORE
+else
+  -- ASK LPOS LPUSH
+end
 for _ = 1, 500 do
   local id = redis.call('RPOP', ids)
   if not id then return {} end
@@ -27,7 +33,7 @@ for _ = 1, 500 do
   if item and not is_ours(c, id) then
     local time = hold(c, id, token)
     count(counts, 'claimed')
-    redis.call('PUBLISH', claimed, id)
+    redis.pcall('PUBLISH', claimed, id)
     return { id, item, time, cancels(cancelled, id) }
   end
 end

@@ -21,6 +21,7 @@ if refusal then return refusal end
 local same = not outdated(feeds, name, config, content)
 refusal = not same and outdated(feeds, name, config, known)
 if refusal then return refusal end
+-- ASK HDEL HKEYS LRANGE SETNX TIME UNLINK ZADD
 if not same and content:sub(1, 1) == '\0' then
   local fields, kept = unframed(content), {}
   redis.call('HSET', config, unpack(fields))
@@ -38,5 +39,5 @@ if released_form == 'leaf' and redis.call('TYPE', ids).ok == 'list' then
   for i, id in ipairs(listed) do redis.call('ZADD', ids, ms(time - i), id) end
   for _, id in ipairs(redis.call('HKEYS', items)) do redis.call('ZADD', ids, 'NX', ms(time), id) end
 end
-if not same then redis.call('PUBLISH', configured, name .. '\0' .. instance) end
+if not same then redis.pcall('PUBLISH', configured, name .. '\0' .. instance) end
 return 1

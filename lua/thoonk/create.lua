@@ -12,6 +12,7 @@ local feeds, config, created, publishes, tokens, counts = unpack(KEYS)
 local name, content, instance, counted = unpack(ARGV)
 local refusal = unfit(feeds, 'set', config, 'string hash', publishes, 'string')
 if refusal then return refusal end
+-- ASK HSET SET SETNX UNLINK
 if redis.call('SADD', feeds, name) == 0 then return 0 end
 redis.call('UNLINK', config, tokens, counts) -- other programs delete what they know of
 if content:sub(1, 1) == '\0' then
@@ -20,5 +21,5 @@ else
   redis.call('SET', config, content)
 end
 if counted == '1' then redis.call('SETNX', publishes, 0) end
-redis.call('PUBLISH', created, name .. '\0' .. instance)
+redis.pcall('PUBLISH', created, name .. '\0' .. instance)
 return 1

@@ -19,6 +19,7 @@ local name, instance = ARGV[1], ARGV[2]
 local refusal = unfit(feeds, 'set', results, 'set')
 if refusal then return refusal end
 if redis.call('SISMEMBER', feeds, name) == 0 then return -1 end
+-- ASK SCARD UNLINK
 for i = 3, #ARGV do
   redis.call('SREM', results, ARGV[i])
   redis.call('UNLINK', KEYS[11 + 2 * i], KEYS[12 + 2 * i])
@@ -26,5 +27,5 @@ end
 if redis.call('SCARD', results) > 0 then return 0 end
 redis.call('SREM', feeds, name)
 redis.call('UNLINK', unpack(KEYS, 4, 16))
-redis.call('PUBLISH', deleted, name .. '\0' .. instance)
+redis.pcall('PUBLISH', deleted, name .. '\0' .. instance)
 return 1

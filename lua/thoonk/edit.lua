@@ -17,10 +17,11 @@ local refusal = unfit(feeds, 'set', config, 'string hash', items, 'hash', publis
 if refusal then return refusal end
 local old = redis.call('HGET', items, id)
 if not old then return 0 end
+-- ASK EXISTS HINCRBY INCR
 redis.call('HSET', items, id, item)
 if old ~= item then
   if released(known, publishes) then redis.pcall('INCR', publishes) end
   count(counts, 'edited')
 end
-redis.call('PUBLISH', known:sub(1, 1) == '\0' and published or edited, id .. '\0' .. item)
+redis.pcall('PUBLISH', known:sub(1, 1) == '\0' and published or edited, id .. '\0' .. item)
 return 1

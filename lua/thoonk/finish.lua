@@ -28,9 +28,16 @@ local refusal = unfit(feeds, 'set', config, 'string hash', items, 'hash', runnin
 if refusal then return refusal end
 local c = { running = running, claimed = claimed, tokens = tokens, sorted = as_set(claimed, known, publishes) }
 if time ~= '' and mark(c, id) ~= time then return 0 end
+local item = redis.call('HGET', items, id) or ''
+-- ASK HDEL HINCRBY SREM UNLINK ZREM
+if c.sorted then
+  -- ASK INCR
+end
+if keep ~= '0' then
+  -- ASK PEXPIRE RPUSH SADD
+end
 if redis.call('LREM', running, 1, id) + release(c, id) == 0 then return 0 end
 forget_cancels(cancelled, id)
-local item = redis.call('HGET', items, id) or ''
 redis.call('HDEL', items, id)
 redis.call('ZREM', published, id)
 if c.sorted then redis.pcall('INCR', finishes) end
@@ -40,7 +47,7 @@ if not id:find(':', 1, true) then
   redis.call('UNLINK', list)
   redis.call('SREM', results, id)
 end
-redis.call('PUBLISH', finished, id .. '\0' .. result)
+redis.pcall('PUBLISH', finished, id .. '\0' .. result)
 if keep == '0' then return 1 end
 redis.call('RPUSH', list, item .. '\0' .. result)
 if item:find('\0', 1, true) then redis.call('RPUSH', list, #item) end

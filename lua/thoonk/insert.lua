@@ -18,6 +18,7 @@ if refusal then return refusal end
 if redis.call('HEXISTS', items, id) == 1 then return 1 end
 local before, after = position:match('^:(%d+)$'), position:match('^(%d+):$')
 if (before or after) and not redis.call('LPOS', ids, before or after) then return 0 end
+-- ASK EXISTS HINCRBY INCR LINSERT LPUSH RPUSH
 redis.call('HSET', items, id, item)
 if before or after then
   redis.call('LINSERT', ids, before and 'BEFORE' or 'AFTER', before or after, id)
@@ -26,6 +27,6 @@ else
 end
 if released(known, publishes) then redis.pcall('INCR', publishes) end
 count(counts, 'put')
-redis.call('PUBLISH', published, id .. '\0' .. item)
-redis.call('PUBLISH', positioned, id .. '\0' .. position)
+redis.pcall('PUBLISH', published, id .. '\0' .. item)
+redis.pcall('PUBLISH', positioned, id .. '\0' .. position)
 return 1

@@ -17,11 +17,12 @@ if redis.call('HEXISTS', items, id) == 0 then return 0 end
 local before, after = position:match('^:(%d+)$'), position:match('^(%d+):$')
 local beside = before or after
 if beside and (beside == id or not redis.call('LPOS', ids, beside)) then return -1 end
+-- ASK LINSERT LPUSH RPUSH
 redis.call('LREM', ids, 1, id)
 if beside then
   redis.call('LINSERT', ids, before and 'BEFORE' or 'AFTER', beside, id)
 else
   redis.call(position == 'begin:' and 'LPUSH' or 'RPUSH', ids, id)
 end
-redis.call('PUBLISH', positioned, id .. '\0' .. position)
+redis.pcall('PUBLISH', positioned, id .. '\0' .. position)
 return 1

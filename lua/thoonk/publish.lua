@@ -20,13 +20,19 @@ local refusal = unfit(feeds, 'set', config, 'string hash', ids, 'list zset', ite
 if refusal then return refusal end
 local sorted = as_set(ids, known, publishes)
 local old = redis.call('HGET', items, id)
+-- ASK HDEL HINCRBY
+if sorted then
+  -- ASK INCR TIME ZADD ZCARD ZRANGE ZREM ZREVRANGE
+else
+  -- ASK LLEN LPUSH RPOP
+end
 local new = redis.call('HSET', items, id, item) == 1
 if old ~= item then
   if sorted then redis.pcall('INCR', publishes) end
   count(counts, new and 'put' or 'edited')
 end
 if not new then
-  redis.call('PUBLISH', edited, id .. '\0' .. item)
+  redis.pcall('PUBLISH', edited, id .. '\0' .. item)
   return 0
 end
 
@@ -40,13 +46,13 @@ local function latest()
 end
 
 if sorted then redis.call('ZADD', ids, latest(), id) else redis.call('LPUSH', ids, id) end
-redis.call('PUBLISH', published, id .. '\0' .. item)
+redis.pcall('PUBLISH', published, id .. '\0' .. item)
 local over = tonumber(max) > 0 and redis.call(sorted and 'ZCARD' or 'LLEN', ids) - max or 0
 for _ = 1, math.min(over, 500) do
   local oldest = sorted and redis.call('ZRANGE', ids, 0, 0)[1] or not sorted and redis.call('RPOP', ids)
   if sorted then redis.call('ZREM', ids, oldest) end
   redis.call('HDEL', items, oldest)
-  redis.call('PUBLISH', retracted, oldest)
+  redis.pcall('PUBLISH', retracted, oldest)
   count(counts, 'dropped')
 end
 return 1

@@ -18,10 +18,15 @@ local refusal = unfit(feeds, 'set', config, 'string hash', ids, 'list', items, '
   published, 'zset') or outdated(feeds, name, config, known)
 if refusal then return refusal end
 if redis.call('HEXISTS', items, id) == 1 then return 0 end
+local counted = released(known, publishes)
+-- ASK HINCRBY INCR LPUSH RPUSH
+if job == '1' then
+  -- ASK TIME ZADD
+end
 redis.call('HSET', items, id, item)
 redis.call(front == '1' and 'RPUSH' or 'LPUSH', ids, id)
-if released(known, publishes) then redis.pcall('INCR', publishes) end
+if counted then redis.pcall('INCR', publishes) end
 if job == '1' then redis.call('ZADD', published, ms(now()), id) end
 count(counts, 'put')
-redis.call('PUBLISH', job == '1' and known:sub(1, 1) == '\0' and publishes or channel, id .. '\0' .. item)
+redis.pcall('PUBLISH', job == '1' and known:sub(1, 1) == '\0' and publishes or channel, id .. '\0' .. item)
 return 1

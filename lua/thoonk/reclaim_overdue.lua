@@ -29,6 +29,7 @@ if refusal then return refusal end
 local c = { running = running, claimed = claimed, tokens = tokens, sorted = as_set(claimed, known, publishes) }
 local set = as_set(stalled, known, publishes)
 local present, waiting, parked = now(), {}, {}
+-- ASK HDEL HEXISTS HGET HINCRBY HSET INCR LPOS LPUSH LREM RPUSH SADD ZREM ZSCORE
 redis.call('PERSIST', claimed)
 
 local function waits(id)

@@ -13,6 +13,7 @@ local refusal = unfit(feeds, 'set', config, 'string hash', ids, 'list zset', ite
   or outdated(feeds, name, config, known)
 if refusal then return refusal end
 if redis.call('HEXISTS', items, id) == 0 then return 0 end
+-- ASK HDEL HINCRBY
 if redis.call('TYPE', ids).ok == 'zset' then
   redis.call('ZREM', ids, id)
 else
@@ -20,5 +21,5 @@ else
 end
 redis.call('HDEL', items, id)
 count(counts, 'retracted')
-redis.call('PUBLISH', retracted, id)
+redis.pcall('PUBLISH', retracted, id)
 return 1

@@ -14,6 +14,7 @@ local refusal = unfit(feeds, 'set', config, 'string hash', ids, 'list', items, '
   cancelled, 'hash string', published, 'zset') or outdated(feeds, name, config, known)
 if refusal then return refusal end
 local set = redis.call('TYPE', stalled).ok == 'set'
+-- ASK HDEL HEXISTS HINCRBY LPUSH TIME ZADD
 if not set and redis.call('LREM', stalled, 1, id) == 0 then return 0 end
 if set and redis.call('SREM', stalled, id) == 0 then return 0 end
 forget_cancels(cancelled, id)

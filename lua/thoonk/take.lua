@@ -13,6 +13,7 @@ local name, known = unpack(ARGV)
 local refusal = unfit(feeds, 'set', config, 'string hash', ids, 'list', items, 'hash')
   or outdated(feeds, name, config, known)
 if refusal then return refusal end
+-- ASK HDEL HGET HINCRBY
 for _ = 1, 500 do
   local id = redis.call('RPOP', ids)
   if not id then return {} end

@@ -17,6 +17,7 @@ local refusal = unfit(feeds, 'set', config, 'string hash', ids, 'list', items, '
   or outdated(feeds, name, config, known)
 if refusal then return refusal end
 if redis.call('HEXISTS', items, id) == 0 then return 0 end
+-- ASK HDEL HINCRBY SREM ZREM
 redis.call('LREM', running, 1, id)
 local set = redis.call('TYPE', stalled).ok == 'set'
 if redis.call(set and 'SREM' or 'LREM', stalled, unpack(set and { id } or { 1, id })) == 0 then
@@ -27,5 +28,5 @@ redis.call('ZREM', published, id)
 forget_cancels(cancelled, id)
 redis.call('HDEL', items, id)
 count(counts, 'retracted')
-redis.call('PUBLISH', retracted, id)
+redis.pcall('PUBLISH', retracted, id)
 return 1

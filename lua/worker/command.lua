@@ -20,6 +20,7 @@ local refusal = bad('SCARD', workers) or bad('HLEN', info)
 if refusal then return refusal end
 if redis.call('SISMEMBER', workers, worker) == 0 then return 0 end
 
+-- ASK HSET
 local rank = { resume = 0, pause = 1, quiet = 2, stop = 3, now = 4 }
 local before = rank[redis.call('HGET', info, 'wanted') or 'resume'] or 0
 if token ~= '' then

@@ -12,6 +12,7 @@ local deaths, crashes, info, texts = unpack(KEYS)
 local refusal = bad('ZCARD', deaths) or bad('HLEN', crashes) or bad('HLEN', info)
 if refusal then return refusal end
 
+-- ASK HGET HSET
 redis.call('ZREM', deaths, ARGV[1])
 if redis.call('HLEN', info) > 0 then redis.call('HSET', info, 'alive', '1') end
 local text = redis.pcall('HGET', texts, ARGV[1])

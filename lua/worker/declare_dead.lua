@@ -31,6 +31,7 @@ local function mourn(target, deadline, life)
   redis.call('ZREMRANGEBYRANK', deaths, 0, -1001)
 end
 
+-- ASK PEXPIRE PTTL SADD SISMEMBER SREM UNLINK ZADD ZCARD ZREMRANGEBYRANK ZREMRANGEBYSCORE
 local gone = {}
 for i = 3, #ARGV do
   local target, heart, told = ARGV[i], KEYS[2 * i], redis.pcall('HGET', KEYS[1 + 2 * i], 'life')

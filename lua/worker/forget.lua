@@ -20,6 +20,7 @@
 local workers, dead, heart, mine, info, running, lease, deputy, deadlines, taken, stopped, texts = unpack(KEYS, 1, 12)
 local worker, text, kept, most = unpack(ARGV, 1, 4)
 
+-- ASK GET HDEL HEXISTS HLEN HMGET HSET LLEN PEXPIRE TIME UNLINK ZADD ZCARD ZRANGE ZREM
 local held = {}
 for i = 13, #KEYS do
   local length = redis.pcall('LLEN', KEYS[i])

@@ -15,8 +15,9 @@ local refusal, registered = bad('SCARD', workers)
 if refusal then return refusal end
 local unread, bodies = bad('SCARD', dead)
 if unread then return unread end
-local _, listed = bad('ZCARD', deadlines)
-if not listed then return { {}, registered, 0, bodies } end -- of another type: the next heartbeat writes it anew
+local broken, listed = bad('ZCARD', deadlines)
+if broken and not broken.err:find('BADKEY', 1, true) then return broken end
+if broken then return { {}, registered, 0, bodies } end -- of another type: the next heartbeat writes it anew
 local time = now()
 local late = redis.call('ZRANGE', deadlines, '-inf', ms(time), 'BYSCORE', 'LIMIT', 0, ARGV[2])
 local ahead = redis.call('ZRANGE', deadlines, '(' .. ms(time + ARGV[1]), '+inf', 'BYSCORE', 'LIMIT', 0, ARGV[2])

@@ -10,6 +10,7 @@ local workers, info = KEYS[1], KEYS[2]
 local refusal = bad('SCARD', workers) or bad('HLEN', info)
 if refusal then return refusal end
 if redis.call('SISMEMBER', workers, ARGV[1]) == 0 then return 0 end
+-- ASK HSET
 redis.call('HDEL', info, 'prefetch')
 redis.call('HSET', info, 'prefetch', ARGV[2])
 return 1

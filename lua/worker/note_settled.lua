@@ -18,6 +18,7 @@ if not answer then
   answer = ms(now())
   if known ~= '' and known ~= n then answer = answer .. rewound(last, n, known, number) end
 end
+-- ASK HSET
 redis.call('HDEL', lanes, lane)
 redis.call('HSET', lanes, lane, number .. ' ' .. answer)
 return answer

@@ -20,6 +20,7 @@ if redis.call('SISMEMBER', workers, ARGV[1]) == 0 then return { 'fenced', {} } e
 local before = tonumber(redis.call('HGET', info, 'n') or 0)
 if tonumber(ARGV[2]) < before then return { 'stale', {} } end
 if before < tonumber(ARGV[3]) then return { 'rewound', before } end
+-- ASK LLEN SADD SREM TIME ZADD ZCARD
 -- the lists of names are for those who look and ask, not for workers
 local refusal, unlisted, unnoted = bad('SCARD', mine), bad('ZCARD', queues), bad('ZCARD', served)
 if refusal then return refusal end

@@ -16,6 +16,7 @@ if redis.call('SISMEMBER', workers, ARGV[1]) == 0 then return { 'fenced' } end
 local before = redis.call('HGET', info, 'n') or '0'
 if tonumber(ARGV[2]) < tonumber(before) then return { 'stale' } end
 if tonumber(before) < tonumber(ARGV[3]) then return { 'rewound', before } end
+-- ASK EXISTS HSET LRANGE
 redis.call('HDEL', info, '')
 redis.call('HSET', info, 'n', ARGV[2])
 

@@ -11,5 +11,6 @@ local lanes = KEYS[1]
 
 local refusal = bad('HLEN', lanes)
 if refusal then return refusal end
+-- ASK PERSIST
 if redis.call('PEXPIRE', lanes, 86400000) == 1 then redis.call('PERSIST', lanes) end
 return redis.call('HMGET', lanes, unpack(ARGV))

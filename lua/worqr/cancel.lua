@@ -17,11 +17,12 @@ local refusal = bad('LLEN', queue) or bad('HLEN', waiting) or bad('STRLEN', lock
   or bad('STRLEN', sequence)
 if refusal then return refusal end
 
+-- ASK GET HDEL PEXPIRE UNLINK ZADD ZREMRANGEBYRANK
 local removed = redis.call('LREM', queue, 0, task)
 redis.call('HDEL', waiting, digest)
 redis.call('UNLINK', lock)
 redis.call('ZADD', cancelled, redis.call('GET', sequence) or '0', digest)
 redis.call('ZREMRANGEBYRANK', cancelled, 0, -10001)
 redis.call('PEXPIRE', cancelled, keep)
-redis.call('PUBLISH', channel, task)
+redis.pcall('PUBLISH', channel, task)
 return removed

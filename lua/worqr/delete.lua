@@ -12,6 +12,7 @@ local refusal = bad('LLEN', queue) or bad('HLEN', waiting) or bad('SCARD', known
 for i = 5, #KEYS do refusal = refusal or bad('STRLEN', KEYS[i]) end
 if refusal then return refusal end
 
+-- ASK GET SREM UNLINK
 for i = 2, #ARGV do
   local token = (redis.call('HGET', waiting, ARGV[i]) or ''):match('^%d+ (.*)$')
   redis.call('HDEL', waiting, ARGV[i])
@@ -21,5 +22,5 @@ if redis.call('HLEN', waiting) > 0 then return { 'locked' } end
 local count = redis.call('LLEN', queue)
 redis.call('UNLINK', queue)
 redis.call('SREM', known, ARGV[1])
-redis.call('PUBLISH', channel, '')
+redis.pcall('PUBLISH', channel, '')
 return { 'deleted', count }

@@ -24,6 +24,7 @@ local seq = (redis.call('HGET', started, pid) or '0'):match('^%d+')
 local mark = redis.call('ZSCORE', cancelled, digest)
 local over = mark and tonumber(seq) <= tonumber(mark) or not mark and unmarked == '1'
 if not over and redis.call('EXISTS', process) == 1 then return 'kept' end
+-- ASK HDEL HSET LPOS LREM UNLINK
 redis.call('SREM', working, pid)
 redis.call('HDEL', started, pid)
 if redis.call('UNLINK', process) == 1 then return 'ended' end

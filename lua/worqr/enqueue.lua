@@ -26,6 +26,10 @@ if last == number then return { 'stored', answer } end
 if last and tonumber(last) > tonumber(number) then return { 'late', '' } end
 
 local stored, flags = 0, {}
+-- ASK SADD SET
+if owner ~= '' then
+  -- ASK HSET
+end
 for i = 6, #ARGV do
   local task, lock = ARGV[i], KEYS[i]
   if owner == '' then
@@ -45,5 +49,5 @@ end
 answer = table.concat(flags)
 if stored > 0 then redis.call('SADD', known, name) end
 redis.call('SET', lane, number .. ' ' .. answer, 'PX', life)
-if stored > 0 then redis.call('PUBLISH', channel, stored) end
+if stored > 0 then redis.pcall('PUBLISH', channel, stored) end
 return { 'stored', answer }

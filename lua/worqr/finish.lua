@@ -15,10 +15,12 @@ local pid, done = unpack(ARGV)
 local refusal = bad('SCARD', working) or bad('LLEN', process) or bad('HLEN', started) or bad('STRLEN', lock)
 if refusal then return refusal end
 
-if redis.call('SREM', working, pid) == 0 then return 0 end
 local owner = (redis.call('HGET', started, pid) or ''):match('^%d+ (.+)$')
+local locked = owner and redis.call('GET', lock) == owner
+-- ASK HDEL UNLINK
+if redis.call('SREM', working, pid) == 0 then return 0 end
 redis.call('HDEL', started, pid)
 if redis.call('UNLINK', process) == 0 then return 0 end
-if owner and redis.call('GET', lock) == owner then redis.call('UNLINK', lock) end
-redis.call('PUBLISH', channel, done)
+if locked then redis.call('UNLINK', lock) end
+redis.pcall('PUBLISH', channel, done)
 return 1

@@ -23,6 +23,7 @@ for i = 2, #ARGV do
   unread = unread - redis.call('SISMEMBER', serves, ARGV[i]) - redis.call('SISMEMBER', served, ARGV[i])
 end
 if unread > 0 then return 'again' end
+-- ASK HDEL UNLINK
 redis.call('SREM', workers, worker)
 redis.call('SREM', permanent, worker)
 redis.call('SREM', leased, worker)

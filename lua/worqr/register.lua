@@ -21,6 +21,7 @@ if present and not known then return 'dead' end
 if present and redis.call('SISMEMBER', leased, worker) == 1 and redis.call('EXISTS', timer) == 0 then return 'dead' end
 if present and present ~= registration then return 'taken' end
 
+-- ASK HSET SADD SET
 local renewed = redis.call('PEXPIRE', timer, life) == 1
 if life ~= '0' then
   if not renewed then redis.call('SET', timer, 'RUN', 'PX', life) end

@@ -39,6 +39,7 @@ local function locked(task, owner)
   end
 end
 
+-- ASK HDEL HGET HSET LINDEX PEXPIRE RPUSH SADD UNLINK ZSCORE
 local back, ended = 0, 0
 for i = 5, #ARGV do
   local pid, process = ARGV[i], KEYS[i + 6]
@@ -63,6 +64,6 @@ for i = 5, #ARGV do
 end
 if back > 0 then
   redis.call('SADD', known, name)
-  redis.call('PUBLISH', channel, back)
+  redis.pcall('PUBLISH', channel, back)
 end
 return { 'moved', back, ended }

@@ -29,6 +29,7 @@ if redis.call('SISMEMBER', workers, worker) == 0 then return { 'lapsed' } end
 if redis.call('SISMEMBER', leased, worker) == 1 and redis.call('EXISTS', timer) == 0 then return { 'lapsed' } end
 if redis.call('SISMEMBER', serves, name) == 0 then return { 'idle' } end
 
+-- ASK HDEL HSET INCR LPUSH SADD
 local task = redis.call('RPOP', queue)
 if not task then return { 'empty' } end
 redis.call('LPUSH', process, task)

@@ -32,8 +32,9 @@ func (f *findings) add(line int, format string, args ...any) {
 	*f = append(*f, finding{line, fmt.Sprintf(format, args...)})
 }
 
-// check returns what is wrong with the script in the file, in the order of its lines.
-func check(file, source string) findings {
+// check returns what is wrong with the script in the file, in the order of its lines. It may use those functions of the
+// prelude.
+func check(file, source string, prelude functions) findings {
 	var found findings
 	name := strings.TrimSuffix(file, ".lua")
 	if strings.HasPrefix(source, "#!") {
@@ -54,9 +55,21 @@ func check(file, source string) findings {
 		checkReturns(header, &found)
 		checkFirstWrite(header, name, uses, &found)
 		checkLength(source, &found)
+		checkAsks(source, chunk, prelude, &found)
+	} else if asksAnywhere(source) {
+		found.add(1, "a line that asks does nothing in the prelude: put it into the scripts")
 	}
 	slices.SortStableFunc(found, func(a, b finding) int { return cmp.Compare(a.line, b.line) })
 	return found
+}
+
+func asksAnywhere(source string) bool {
+	for line := range strings.Lines(source) {
+		if strings.HasPrefix(strings.TrimSpace(line), ask) {
+			return true
+		}
+	}
+	return false
 }
 
 func checkColumns(source string, found *findings) {

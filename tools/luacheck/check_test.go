@@ -34,7 +34,7 @@ return count
 
 func TestGoodScript(t *testing.T) {
 	t.Parallel()
-	assert.Empty(t, check("move.lua", good))
+	assert.Empty(t, check("move.lua", good, nil))
 }
 
 func TestFaults(t *testing.T) {
@@ -92,7 +92,7 @@ func TestFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			require.Contains(t, good, c.old)
-			found := check("move.lua", strings.Replace(good, c.old, c.new, 1))
+			found := check("move.lua", strings.Replace(good, c.old, c.new, 1), nil)
 			assert.True(t, reports(found, c.line, c.message), "no %q at line %d in %v", c.message, c.line, found)
 		})
 	}
@@ -112,29 +112,29 @@ func TestDocumentedButUnused(t *testing.T) {
 	t.Parallel()
 	script := "-- one: takes one.\n-- KEYS[1] list, KEYS[2] other\n-- RETURNS it\n-- FIRST WRITE LPOP\nreturn " +
 		"redis.call('LPOP', KEYS[1])\n"
-	assert.Equal(t, findings{{1, "KEYS[2] is in the header and not used"}}, check("one.lua", script))
+	assert.Equal(t, findings{{1, "KEYS[2] is in the header and not used"}}, check("one.lua", script, nil))
 }
 
 func TestEnqueueMayBeRefused(t *testing.T) {
 	t.Parallel()
 	script := "-- job/enqueue: stores one.\n-- KEYS[1] list\n-- RETURNS its length\n-- FIRST WRITE LPUSH%s\nreturn " +
 		"redis.call('LPUSH', KEYS[1], 'a')\n"
-	assert.Empty(t, check("job/enqueue.lua", strings.Replace(script, "%s", ", refused at full memory", 1)))
+	assert.Empty(t, check("job/enqueue.lua", strings.Replace(script, "%s", ", refused at full memory", 1), nil))
 	assert.Equal(t, findings{{1, "FIRST WRITE of job/enqueue must say that a full Redis refuses it"}},
-		check("job/enqueue.lua", strings.Replace(script, "%s", "", 1)))
+		check("job/enqueue.lua", strings.Replace(script, "%s", "", 1), nil))
 }
 
 func TestAScriptMayOnlyRead(t *testing.T) {
 	t.Parallel()
 	script := "-- look: looks at one.\n-- KEYS[1] list\n-- RETURNS it\n-- FIRST WRITE none\nreturn " +
 		"redis.call('LINDEX', KEYS[1], 0)\n"
-	assert.Empty(t, check("look.lua", script))
+	assert.Empty(t, check("look.lua", script, nil))
 }
 
 func TestPreludeHasNoParameters(t *testing.T) {
 	t.Parallel()
 	line := "local function now() return redis.call('TIME') end\n"
-	assert.Empty(t, check("prelude.lua", "-- prelude: what scripts share.\n"+strings.Repeat(line, maxCodeLines+1)))
+	assert.Empty(t, check("prelude.lua", "-- prelude: what scripts share.\n"+strings.Repeat(line, maxCodeLines+1), nil))
 }
 
 func TestRun(t *testing.T) {

@@ -20,11 +20,11 @@ var storing = []string{"job/enqueue", "job/enqueue_several", "job/enqueue_mixed"
 	"worqr/enqueue",
 }
 
-// reading are the commands of scripts whose header says "FIRST WRITE none".
+// reading are the commands that write nothing, as all are of scripts whose header says "FIRST WRITE none".
 var reading = []string{
-	"TIME", "EXISTS", "PTTL", "GET", "HGET", "HMGET", "HLEN", "HEXISTS", "ZSCORE", "ZCARD", "ZCOUNT", "ZRANGE",
-	"ZREVRANGE", "LLEN", "LPOS", "LRANGE", "LINDEX",
-	"SCARD", "SISMEMBER", "SMISMEMBER", "STRLEN",
+	"TIME", "TYPE", "EXISTS", "PTTL", "GET", "MGET", "STRLEN", "HGET", "HMGET", "HGETALL", "HKEYS", "HLEN", "HEXISTS",
+	"ZSCORE", "ZMSCORE", "ZCARD", "ZCOUNT", "ZLEXCOUNT", "ZRANGE", "ZRANGEBYLEX", "ZRANGEBYSCORE", "ZREVRANGE",
+	"LLEN", "LPOS", "LRANGE", "LINDEX", "SCARD", "SISMEMBER", "SMISMEMBER", "SMEMBERS",
 }
 
 // checkFirstWrite believes the header about which write comes first; the tests at full memory do not.

@@ -6,10 +6,14 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/yuin/gopher-lua/parse"
 )
 
 func main() {
@@ -26,6 +30,11 @@ func run(dir string) int {
 		fmt.Fprintf(os.Stderr, "luacheck: no *.lua below %q\n", dir)
 		return 1
 	}
+	shared, err := preludeOf(os.DirFS(dir))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "luacheck:", err)
+		return 1
+	}
 	status := 0
 	for _, file := range files {
 		path := filepath.Join(dir, file)
@@ -34,12 +43,28 @@ func run(dir string) int {
 			fmt.Fprintln(os.Stderr, "luacheck:", err)
 			return 1
 		}
-		for _, f := range check(file, string(source)) {
+		for _, f := range check(file, string(source), shared) {
 			fmt.Printf("%s:%d: %s\n", path, f.line, f.message)
 			status = 1
 		}
 	}
 	return status
+}
+
+// preludeOf returns the functions of the prelude, none where there is none. One that is no Lua is a finding of check.
+func preludeOf(dir fs.FS) (functions, error) {
+	source, err := fs.ReadFile(dir, preludeName+".lua")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	chunk, err := parse.Parse(bytes.NewReader(source), preludeName)
+	if err != nil {
+		return nil, nil
+	}
+	return named(chunk), nil
 }
 
 // scripts are the files in the directory and in those directly below it, as the loader embeds them.

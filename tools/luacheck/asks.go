@@ -1,0 +1,146 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/yuin/gopher-lua/ast"
+)
+
+// ask is what a line begins with that asks Redis, before a script's first write, whether the user may run some commands:
+// see lua/ask.go.
+const ask = "-- ASK"
+
+// functions are those that a script may call by name: of the prelude, and its own.
+type functions map[string]*ast.FunctionExpr
+
+// named returns the functions that a text defines by "local function".
+func named(chunk []ast.Stmt) functions {
+	all := functions{}
+	walk(chunk, func(node any) bool {
+		if name, function := definition(node); function != nil {
+			all[name] = function
+		}
+		return true
+	})
+	return all
+}
+
+// definition returns the name and the function of "local function name() ... end", and nil for anything else.
+func definition(node any) (string, *ast.FunctionExpr) {
+	local, ok := node.(*ast.LocalAssignStmt)
+	if !ok || len(local.Names) != 1 || len(local.Exprs) != 1 {
+		return "", nil
+	}
+	function, _ := local.Exprs[0].(*ast.FunctionExpr)
+	return local.Names[0], function
+}
+
+// checkAsks compares each line that asks with what the script calls behind it and before it.
+func checkAsks(source string, chunk []ast.Stmt, prelude functions, found *findings) {
+	known := functions{}
+	for _, some := range []functions{prelude, named(chunk)} {
+		for name, function := range some {
+			known[name] = function
+		}
+	}
+	number := 0
+	for line := range strings.Lines(source) {
+		number++
+		commands, asks := strings.CutPrefix(strings.TrimSpace(line), ask)
+		if !asks {
+			continue
+		}
+		if inFunction(chunk, number) {
+			found.add(number, "a line that asks stands in a function: the function would return the refusal, and the script "+
+				"go on")
+			continue
+		}
+		checkAsk(strings.Fields(commands), number, chunk, known, found)
+	}
+}
+
+func checkAsk(commands []string, line int, chunk []ast.Stmt, known functions, found *findings) {
+	behind := known.behind(chunk, line)
+	before := map[string]bool{}
+	known.certain(chunk, line, before, nil)
+	for command := range before {
+		if !slices.Contains(reading, command) {
+			found.add(line, "the script has called %s before it asks: ask before the first write", command)
+		}
+	}
+	for i, command := range commands {
+		switch {
+		case slices.Contains(commands[:i], command):
+			found.add(line, "the line asks for %s twice", command)
+		case !behind[command]:
+			found.add(line, "the line asks for %s, which the script does not call behind it", command)
+		case before[command]:
+			found.add(line, "the line asks for %s, which the script has called before: Redis allows it", command)
+		}
+	}
+	if len(commands) == 0 {
+		found.add(line, "the line asks for no command")
+	}
+}
+
+func inFunction(chunk []ast.Stmt, line int) (inside bool) {
+	walk(chunk, func(node any) bool {
+		function, ok := node.(*ast.FunctionExpr)
+		inside = inside || ok && function.Line() <= line && line <= function.LastLine()
+		return true
+	})
+	return inside
+}
+
+// behind are the commands that may be called behind a line, in the functions that are called there too.
+func (f functions) behind(chunk []ast.Stmt, line int) map[string]bool {
+	commands, seen := map[string]bool{}, map[string]bool{}
+	var visit func(tree any, from int)
+	visit = func(tree any, from int) {
+		walk(tree, func(node any) bool {
+			if _, function := definition(node); function != nil {
+				return false // what it calls counts where it is called
+			}
+			call, ok := node.(*ast.FuncCallExpr)
+			if !ok || call.Line() < from {
+				return true
+			}
+			for _, command := range commandsOf(call) {
+				commands[command] = true
+			}
+			if name, ok := call.Func.(*ast.IdentExpr); ok && f[name.Value] != nil && !seen[name.Value] {
+				seen[name.Value] = true
+				visit(f[name.Value].Stmts, 0)
+			}
+			return true
+		})
+	}
+	visit(chunk, line)
+	return commands
+}
+
+// commandsOf are the commands that a call may run: those of redis.call and redis.pcall, and that of bad.
+func commandsOf(call *ast.FuncCallExpr) (commands []string) {
+	name := attribute(call.Func, "redis")
+	if len(call.Args) == 0 || name != "call" && name != "pcall" && !isBad(call) {
+		return nil
+	}
+	walk(call.Args[0], func(inner any) bool {
+		if command, ok := inner.(*ast.StringExpr); ok {
+			commands = append(commands, command.Value)
+		}
+		return true
+	})
+	return commands
+}
+
+// isBad tells bad('ZCARD', key), which returns what Redis refuses, so that the script ends.
+func isBad(expr ast.Expr) bool {
+	call, ok := expr.(*ast.FuncCallExpr)
+	if !ok {
+		return false
+	}
+	name, ok := call.Func.(*ast.IdentExpr)
+	return ok && name.Value == "bad"
+}
