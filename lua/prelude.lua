@@ -1215,8 +1215,14 @@ local function flow_broken(f)
   if edges ~= 0 then no_unmet, waits = bad('ZCARD', f.unmet) end
   f.known, f.edged, f.pending, f.open, f.lost, f.waits = known, edges ~= 0, pending, open, lost, waits
   f.grown = tonumber(known[6] or -1) ~= edges
-  return known.err and bad('HLEN', f.flow) or no_edges or no_todo or no_left or no_ends or no_unmet
+  return known.err and (bad('HLEN', f.flow) or known) or no_edges or no_todo or no_left or no_ends or no_unmet
     or bad('HLEN', f.records) or f.gives and bad('HLEN', f.results)
+end
+
+-- flow_denied is the refusal of a user who may not use all the commands with which a flow goes on behind the first
+-- write. Those of flow_broken are known to be allowed.
+local function flow_denied()
+  -- ASK HDEL HGET HSET LPUSH RPOP RPUSH SADD SMISMEMBER SREM TIME ZADD ZLEXCOUNT ZMSCORE ZRANGEBYLEX ZREM ZSCORE
 end
 
 -- flow_bad is flow_broken, also for what flows share. Of a queue only its own jobs wait.
@@ -1225,7 +1231,7 @@ local function flow_bad(f)
   f.gives, f.hurried = true, hurried
   return flow_broken(f) or bad('HLEN', f.members) or bad('ZCARD', f.unmet) or no_busy
     or bad('ZCARD', f.over) or bad('ZCARD', f.queues) or bad('SCARD', f.ready) or bad('HLEN', f.limits)
-    or bad('HLEN', f.jobs)
+    or bad('HLEN', f.jobs) or flow_denied()
 end
 
 -- flow_read takes what is known of the flow, and returns its state: nil where there is none.
@@ -1579,6 +1585,7 @@ local function flows_at(key, at, jobs, limits, done)
     flows[n], flows.bad = f, flows.bad or flow_broken(f)
     at, key = f.last + 1, key + 9
   end
+  flows.bad = flows.bad or flow_denied()
   return flows
 end
 
