@@ -118,6 +118,7 @@ func transitions() []transition {
 	all = append(all, flowing()...)
 	all = append(all, flowingInFlows()...)
 	all = append(all, flowingAway()...)
+	all = append(append(all, ofFlows()...), ofLongJobs()...)
 	return append(all, maintaining()...)
 }
 

@@ -47,13 +47,12 @@ while over() and kept > 0 do
     if over() then kept, bytes, dropped = kept - 1, bytes - #line, dropped + 1 end
   end
 end
--- The list grows by one command, or by some that are known to be allowed: without the new head the lines would count
--- once more when they are sent again.
-if head then
-  -- ASK LSET RPUSH
+-- Without their head lines would be written once more when they are sent again.
+if head or dropped > 0 then
+  -- ASK LSET
 end
 if dropped > 0 then
-  -- ASK LTRIM LSET RPUSH
+  -- ASK LTRIM
 end
 local id = element:sub(element:find(':', 1, true) + 1)
 if note ~= '' and redis.call('HGET', trail, id) ~= fuller then redis.call('HSET', trail, id, note) end

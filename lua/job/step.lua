@@ -45,9 +45,9 @@ if #fields == 0 then
   return 'written'
 end
 if count + #fields / 2 > tonumber(most) or bytes > tonumber(room) then return 'full' end
+if void and there > 0 then redis.call('UNLINK', steps) end
 local id = element:sub(element:find(':', 1, true) + 1)
 if note ~= '' and redis.call('HGET', trail, id) ~= fuller then redis.call('HSET', trail, id, note) end
-if void and there > 0 then redis.call('UNLINK', steps) end
 fields[#fields + 1], fields[#fields + 2] = '', digest .. ' ' .. ms(bytes)
 redis.call('HSET', steps, unpack(fields))
 if void or not lives then redis.call('PEXPIRE', steps, life) end
