@@ -29,6 +29,14 @@ var further = map[string]int{
 	"ZREMRANGEBYSCORE": 2, "ZREVRANGE": 2, "ZSCORE": 1,
 }
 
+// askedIn is a function of the prelude with the Lua of the lines that ask.
+func askedIn(function string) (string, error) {
+	if !strings.Contains(function, ask) {
+		return function, nil
+	}
+	return assembled(function, nil, "")
+}
+
 // asked is the Lua of a line that asks. The key is the first that the script is given: rights are about families of
 // keys, and all of a namespace are in one.
 func asked(line string) (string, error) {

@@ -23,7 +23,11 @@ var prelude = sync.OnceValue(func() (functions []function) {
 		var body string
 		body, rest, _ = strings.Cut(rest, end)
 		name, _, _ := strings.Cut(body, "(")
-		functions = append(functions, function{name: name, text: begin[1:] + body + end, calls: called(body)})
+		text, err := askedIn(begin[1:] + body + end)
+		if err != nil {
+			panic(err) // it is embedded
+		}
+		functions = append(functions, function{name: name, text: text, calls: called(body)})
 		_, rest, more = strings.Cut("\n"+rest, begin)
 	}
 	if len(functions) == 0 {

@@ -120,6 +120,7 @@ func transitions() []transition {
 	all = append(all, flowingAway()...)
 	all = append(all, turning()...)
 	all = append(all, leaving()...)
+	all = append(append(all, ofFlows()...), ofLongJobs()...)
 	return append(all, maintaining()...)
 }
 

@@ -83,7 +83,7 @@ func (d denial) clean(t *testing.T, tr transition, namespace string) cleanRun {
 		require.NoError(t, err)
 		run.answers = append(run.answers, again)
 	}
-	run.state = timeless(on.dump(t))
+	run.state = whatIsThere(t, on)
 	return run
 }
 
@@ -123,7 +123,7 @@ func (d denial) deny(t *testing.T, tr transition, command, namespace string, fir
 			assert.Contains(t, append(slices.Clone(first.answers), second.answers...), answer, "after %v", refused)
 		}
 	}
-	state := timeless(on.dump(t))
+	state := whatIsThere(t, on)
 	for _, key := range slices.Sorted(maps.Keys(union(state, first.state))) {
 		if first.state[key] != second.state[key] || strings.HasPrefix(key, "wake:") { // random, or a hint
 			continue
@@ -140,6 +140,18 @@ func union(a, b map[string]string) map[string]string {
 
 // times are those in ms, and in µs, of the years 2001 to 2286.
 var times = regexp.MustCompile(`\b[1-9]\d{12}(\d{3})?(\.\d+)?\b`)
+
+// whatIsThere is what each key has, as one text, without times, and whether it will lapse.
+func whatIsThere(t *testing.T, on *site) map[string]string {
+	t.Helper()
+	texts := timeless(on.dump(t))
+	for key := range texts {
+		if left, is := on.cmd(t, "PTTL", key).(int64); is && left > 0 {
+			texts[key] += "\nwill lapse"
+		}
+	}
+	return texts
+}
 
 // timeless is what each key has, as one text, without times.
 func timeless(state redisState) map[string]string {

@@ -37,6 +37,7 @@ for i = 6, #ARGV do
 end
 if redis.call('HEXISTS', f.jobs, id .. '/' .. name) == 1 then return 'living ' .. id .. '/' .. name end
 
+-- ASK HDEL HINCRBY
 local taken = {}
 if special then
   local time = now()

@@ -19,6 +19,7 @@ local unique, scheduled, names, turns, passes, turning, keyed = unpack(KEYS, 18,
 if special then
   refusal = refusal or bad('HLEN', unique) or bad('ZCARD', scheduled) or bad('HLEN', names) or bad('ZCARD', turns)
     or bad('ZCARD', passes) or bad('HLEN', turning) or bad('HLEN', keyed)
+  -- ASK HGETALL ZCOUNT ZRANGE
 end
 if refusal then return refusal end
 redis.call('HDEL', f.flow, '')

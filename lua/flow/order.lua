@@ -21,6 +21,9 @@ local f, away, unique = flow_of({ unpack(KEYS, 1, 17) }, 19, { ARGV[6] }), KEYS[
 local id, order, made, generation = unpack(ARGV, 1, 4)
 local refusal = flow_bad(f) or bad('ZCARD', away) or bad('HLEN', unique)
 if refusal then return refusal end
+if order == 'remove' then
+  -- ASK UNLINK
+end
 
 local name, time = '@job', now()
 local state, of = flow_read(f), redis.call('HMGET', f.flow, 'made', 'of')

@@ -26,6 +26,7 @@ if refusal then return refusal end
 local state, inner, special, away, lodged =
   unpack(redis.call('HMGET', flow, 'state', 'inner', 'special', 'away', 'home'))
 if lodged then return 0 end
+-- ASK HSET TIME UNLINK ZADD ZREM ZSCORE
 if state == 'done' or state == 'dead' or state == 'cancelled' then special = nil end -- no member waits
 if ARGV[3] == '1' and state ~= 'removing' then return 0 end -- somebody else has removed it
 if outer then

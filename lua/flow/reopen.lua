@@ -60,6 +60,13 @@ if step == 'begin' and state ~= 'reopening' and f.known[7] and redis.call('HDEL'
   return state
 end
 
+if step == 'back' then
+  -- ASK HEXISTS ZCOUNT ZRANGE
+elseif step == 'even' then
+  -- ASK SISMEMBER
+elseif step == 'free' then
+  -- ASK HEXISTS
+end
 redis.call('HDEL', f.flow, '')
 -- put_back takes back the end of a member. One that is dead leaves the morgue, and the place of its key, if that has
 -- stopped with it: it waits for its turn as a new one. One that lives is counted when it ends.

@@ -28,6 +28,7 @@ if stored ~= digest then return 'other' end
 local have = redis.call('SCARD', f.left)
 if have ~= tonumber(count) then return 'count ' .. have end
 
+-- ASK HDEL
 redis.call('ZREM', filling, id)
 local time = now()
 f.state = held == '1' and 'held' or 'running'

@@ -34,6 +34,7 @@ local lines, flows, end_of_keys, names, went = nil, nil, #KEYS, #ARGV, nil
 local refusal = bad('HLEN', claimed) or bad('HLEN', jobs) or notrail or nocrashes or nolimits or noflags or nowaiters
 if flow_key ~= '' then
   -- PRELUDE flow_broken
+  -- PRELUDE flow_denied
   -- PRELUDE flows_at
   end_of_keys, names, went = tonumber(flow_key) - 1, tonumber(flow_arg) - 1, {}
   flows = flows_at(end_of_keys + 1, names + 1, jobs, limits, done)

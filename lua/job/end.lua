@@ -56,6 +56,7 @@ local f, raw
 if last < #KEYS then
   -- PRELUDE flow_of
   -- PRELUDE flow_broken
+  -- PRELUDE flow_denied
   -- PRELUDE flow_bad
   f = flow_of({ unpack(KEYS, last + 1, last + 17) }, last + 17, { unpack(ARGV, last - 13) })
   refusal = refusal or flow_bad(f)

@@ -52,7 +52,13 @@ if news == text then return text end
 bytes = bytes + #news + (text and -#text or #name)
 if count + (text and 0 or 1) > tonumber(most) or bytes > tonumber(room) then return 'full' end
 
+-- ASK HGET HSET PEXPIRE PTTL
+if letter then
+  -- ASK LINDEX LREM LSET
+end
 redis.call('HDEL', steps, '\0')
+local id = element:sub(element:find(':', 1, true) + 1)
+if note ~= '' and redis.call('HGET', trail, id) ~= fuller then redis.call('HSET', trail, id, note) end
 if void then redis.call('UNLINK', steps) end
 redis.call('HSET', steps, name, news, '', digest .. ' ' .. ms(bytes))
 if letter then
@@ -62,6 +68,4 @@ if letter then
 end
 life = ms(tonumber(life) + math.max(0, tonumber(ends) - time))
 if redis.call('PTTL', steps) < tonumber(life) then redis.call('PEXPIRE', steps, life) end
-local id = element:sub(element:find(':', 1, true) + 1)
-if note ~= '' and redis.call('HGET', trail, id) ~= fuller then redis.call('HSET', trail, id, note) end
 return news

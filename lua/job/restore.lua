@@ -46,7 +46,9 @@ if ahead < 0 then
     refusal = refusal or bad('LLEN', KEYS[i]) or bad('SCARD', KEYS[i + 1]) or bad('LLEN', KEYS[i + 2])
   end
   if refusal then return refusal end
+  -- ASK HGETALL HSETNX LPOS LPUSH LREM SADD TIME ZADD ZREM ZSCORE
 end
+-- ASK HGET HSET TIME
 
 redis.call('HDEL', info, '')
 redis.call('HSET', info, 'n', ms(math.max(last[1] or 0, number)), 'restored', call)

@@ -12,7 +12,7 @@
 -- ARGV[6] trail that notes a log as well: where that one stands, it stays
 -- ARGV[7] ms to live
 -- RETURNS saved, or gone: the claim is
--- FIRST WRITE SET, refused at full memory
+-- FIRST WRITE HSET or SET, refused at full memory
 local state, trail, inprocess = unpack(KEYS)
 local element, head, number, rest, note, fuller, life = unpack(ARGV)
 
@@ -23,7 +23,7 @@ local before = redis.call('GETRANGE', state, 0, #head + 20)
 local last = before:sub(1, #head) == head and before:sub(#head + 1):match('^%d+')
 if last and tonumber(last) >= tonumber(number) then return 'saved' end
 
-redis.call('SET', state, head .. number .. rest, 'PX', life)
 local id = element:sub(element:find(':', 1, true) + 1)
 if note ~= '' and redis.call('HGET', trail, id) ~= fuller then redis.call('HSET', trail, id, note) end
+redis.call('SET', state, head .. number .. rest, 'PX', life)
 return 'saved'

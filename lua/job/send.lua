@@ -37,18 +37,19 @@ local letter = ms(time) .. ' ' .. name .. '\0' .. message
 bytes = bytes + #letter
 if count > tonumber(most) or bytes > tonumber(room) then return 'full' end
 
+local head, wait = unpack(redis.call('HMGET', steps, '', name))
+local due = wait and wait:find('^wait ') and (head or ''):match('^%S+') == digest
+  and redis.call('HEXISTS', claimed, id) == 0 and redis.call('ZSCORE', scheduled, id)
+local score = due and tonumber(due) > time and turn(scheduled, time, id, {})
+-- ASK HSET LSET PEXPIRE ZADD
 if void and there > 0 then redis.call('UNLINK', mail) end
 redis.call('RPUSH', mail, unpack(void and { digest .. ' ' .. ms(bytes), letter } or { letter }))
 if not void then redis.call('LSET', mail, 0, digest .. ' ' .. ms(bytes)) end
 redis.call('PEXPIRE', mail, life)
 redis.call('HSET', mailed, id, ms(time))
 redis.call('HSET', lanes, lane, number .. ' ' .. ms(time) .. ' sent')
-
-local head, wait = unpack(redis.call('HMGET', steps, '', name))
-local due = wait and wait:find('^wait ') and (head or ''):match('^%S+') == digest
-  and redis.call('HEXISTS', claimed, id) == 0 and redis.call('ZSCORE', scheduled, id)
-if due and tonumber(due) > time then
-  redis.call('ZADD', scheduled, turn(scheduled, time, id, {}), id)
+if score then
+  redis.call('ZADD', scheduled, score, id)
   -- PRELUDE tell
   tell(control, 'due')
 end

@@ -40,6 +40,7 @@ local lines, completion, f, broken = has_key == '1' and lines_at(13), not other 
 if member then
   -- PRELUDE flow_of
   -- PRELUDE flow_broken
+  -- PRELUDE flow_denied
   -- PRELUDE flow_bad
   local behind = #KEYS - 4 * (#ARGV - 10) -- the last key of the flow
   f = flow_of({ unpack(KEYS, behind - 16, behind) }, behind, { unpack(ARGV, 11) })

@@ -18,7 +18,7 @@
 -- ARGV[9..] name and text of each step, at most 1,000
 -- RETURNS written; gone: the claim is; full: there would be too many, and nothing was done; lost: there are fewer than
 --   the caller knows, and nothing was done
--- FIRST WRITE UNLINK, or HSET, refused at full memory
+-- FIRST WRITE UNLINK, PEXPIRE, or HSET, refused at full memory
 local steps, trail, inprocess = unpack(KEYS)
 local element, digest, note, fuller, life, most, room, known = unpack(ARGV, 1, 8)
 
@@ -39,12 +39,16 @@ for i = 9, #ARGV, 2 do
     bytes = bytes + #name + #ARGV[i + 1]
   end
 end
-if #fields == 0 then return 'written' end
+local lives = redis.call('PTTL', steps) >= tonumber(life)
+if #fields == 0 then
+  if not lives then redis.call('PEXPIRE', steps, life) end -- the call that wrote them may have been refused this
+  return 'written'
+end
 if count + #fields / 2 > tonumber(most) or bytes > tonumber(room) then return 'full' end
 if void and there > 0 then redis.call('UNLINK', steps) end
-fields[#fields + 1], fields[#fields + 2] = '', digest .. ' ' .. ms(bytes)
-redis.call('HSET', steps, unpack(fields))
-if redis.call('PTTL', steps) < tonumber(life) then redis.call('PEXPIRE', steps, life) end
 local id = element:sub(element:find(':', 1, true) + 1)
 if note ~= '' and redis.call('HGET', trail, id) ~= fuller then redis.call('HSET', trail, id, note) end
+fields[#fields + 1], fields[#fields + 2] = '', digest .. ' ' .. ms(bytes)
+redis.call('HSET', steps, unpack(fields))
+if void or not lives then redis.call('PEXPIRE', steps, life) end
 return 'written'

@@ -55,6 +55,7 @@ if redis.call('HLEN', frozen) > 1 then
   end
   return answer
 end
+-- ASK HDEL HEXISTS HSET LRANGE LTRIM RPUSH SADD SET SISMEMBER SREM UNLINK ZCOUNT ZREM ZSCORE
 redis.call('PEXPIRE', mover, life)
 local number = math.max(tonumber(last or 0) + 1, now())
 

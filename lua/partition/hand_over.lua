@@ -27,6 +27,7 @@ for i = 8, #KEYS do
 end
 if refusal then return refusal end
 if redis.call('GET', mover) ~= token then return { 'led' } end
+-- ASK HDEL HEXISTS HGET HSET SREM UNLINK ZREM
 redis.call('PEXPIRE', mover, life)
 
 local answer, left = { 'ok' }, {}

@@ -20,6 +20,7 @@ if what == 'mail' then
   if noted < time - 600000 then redis.call('HSET', mailed, id, ms(time)) end
 end
 if redis.call('EXISTS', key) == 1 then return 0 end
+-- ASK PEXPIRE
 if what == 'log' or what == 'mail' then
   redis.call('RPUSH', key, unpack(ARGV, 4))
 elseif what == 'steps' then

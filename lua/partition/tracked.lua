@@ -12,5 +12,6 @@ local refusal = bad('STRLEN', mover) or bad('LLEN', tracked)
 if refusal then return refusal end
 if redis.call('GET', mover) ~= ARGV[1] then return { 'led' } end
 redis.call('PEXPIRE', mover, ARGV[2])
+local entries = redis.call('LRANGE', tracked, ARGV[3], ARGV[3] + ARGV[4] - 1)
 if ARGV[3] ~= '0' then redis.call('LTRIM', tracked, ARGV[3], -1) end
-return { 'ok', unpack(redis.call('LRANGE', tracked, 0, ARGV[4] - 1)) }
+return { 'ok', unpack(entries) }

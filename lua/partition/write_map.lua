@@ -20,6 +20,7 @@ if after ~= '' and known ~= after then
   return redis.error_reply('ROUTE ' .. known)
 end
 if tonumber(known) >= tonumber(version) then return tonumber(known) end
+-- ASK HSET SET
 redis.call('HDEL', lanes, '') -- a full Redis takes this and what follows: it is divided since it is full
 redis.call('SET', map, text)
 redis.call('HSET', lanes, '', version)
