@@ -51,12 +51,34 @@ func checkAsks(source string, chunk []ast.Stmt, prelude functions, found *findin
 		if !asks {
 			continue
 		}
+		if _, rest, conditional := strings.Cut(commands, ":"); conditional {
+			commands = rest
+		}
 		if inFunction(chunk, number) {
 			found.add(number, "a line that asks stands in a function: the function would return the refusal, and the script "+
 				"go on")
 			continue
 		}
 		checkAsk(strings.Fields(commands), number, chunk, known, found)
+	}
+}
+
+// checkSharedAsks lets a function of the prelude ask whose name ends in "_denied": its callers return what it returns.
+func checkSharedAsks(source string, chunk []ast.Stmt, found *findings) {
+	number := 0
+	for line := range strings.Lines(source) {
+		number++
+		if !strings.HasPrefix(strings.TrimSpace(line), ask) {
+			continue
+		}
+		denies := false
+		for name, function := range named(chunk) {
+			denies = denies || strings.HasSuffix(name, "_denied") && function.Line() <= number && number <= function.LastLine()
+		}
+		if !denies {
+			found.add(number, "a line that asks stands in a function of the prelude which is not called *_denied: its "+
+				"callers would take the refusal for an answer")
+		}
 	}
 }
 
@@ -109,15 +131,29 @@ func (f functions) behind(chunk []ast.Stmt, line int) map[string]bool {
 			for _, command := range commandsOf(call) {
 				commands[command] = true
 			}
-			if name, ok := call.Func.(*ast.IdentExpr); ok && f[name.Value] != nil && !seen[name.Value] {
-				seen[name.Value] = true
-				visit(f[name.Value].Stmts, 0)
+			if name := calledBy(call); f[name] != nil && !seen[name] {
+				seen[name] = true
+				visit(f[name].Stmts, 0)
 			}
 			return true
 		})
 	}
 	visit(chunk, line)
 	return commands
+}
+
+// calledBy is the name of the function that a call calls: serve of "serve(n)", and of "lines.serve(n)", where the script
+// has put a function of the prelude.
+func calledBy(call *ast.FuncCallExpr) string {
+	switch function := call.Func.(type) {
+	case *ast.IdentExpr:
+		return function.Value
+	case *ast.AttrGetExpr:
+		if name, ok := function.Key.(*ast.StringExpr); ok {
+			return name.Value
+		}
+	}
+	return ""
 }
 
 // commandsOf are the commands that a call may run: those of redis.call and redis.pcall, and that of bad.

@@ -69,6 +69,8 @@ func TestFaultsOfAsking(t *testing.T) {
 		line     int
 		message  string
 	}{
+		"never called under a condition": {"HSET LPUSH", "front: HSET RPUSH LPUSH", 16,
+			"asks for RPUSH, which the script does not call"},
 		"never called":           {"HSET LPUSH", "HSET RPUSH LPUSH", 16, "asks for RPUSH, which the script does not call"},
 		"called before alone":    {"HSET LPUSH", "HSET EXISTS LPUSH", 16, "asks for EXISTS, which the script does not call"},
 		"known by bad":           {"HSET LPUSH", "HSET LLEN LPUSH", 16, "asks for LLEN, which the script has called before"},
@@ -95,5 +97,7 @@ func TestThePreludeAsksNothing(t *testing.T) {
 	t.Parallel()
 	assert.Empty(t, check("prelude.lua", shared, nil))
 	found := check("prelude.lua", strings.Replace(shared, "  note(key)", "  -- ASK HSET\n  note(key)", 1), nil)
-	assert.True(t, reports(found, 1, "does nothing in the prelude"), "%v", found)
+	assert.True(t, reports(found, 12, "which is not called *_denied"), "%v", found)
+	denying := strings.Replace(shared, "local function note(key)", "local function note_denied(key)\n  -- ASK HSET", 1)
+	assert.Empty(t, check("prelude.lua", denying, nil))
 }

@@ -56,20 +56,11 @@ func check(file, source string, prelude functions) findings {
 		checkFirstWrite(header, name, uses, &found)
 		checkLength(source, &found)
 		checkAsks(source, chunk, prelude, &found)
-	} else if asksAnywhere(source) {
-		found.add(1, "a line that asks does nothing in the prelude: put it into the scripts")
+	} else {
+		checkSharedAsks(source, chunk, &found)
 	}
 	slices.SortStableFunc(found, func(a, b finding) int { return cmp.Compare(a.line, b.line) })
 	return found
-}
-
-func asksAnywhere(source string) bool {
-	for line := range strings.Lines(source) {
-		if strings.HasPrefix(strings.TrimSpace(line), ask) {
-			return true
-		}
-	}
-	return false
 }
 
 func checkColumns(source string, found *findings) {
