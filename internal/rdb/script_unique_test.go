@@ -31,7 +31,10 @@ func locking() []transition {
 				settled, err := w.Settle(background, []redisconn.Call{w.Shelve(rdb.Shelved{
 					Claim: rdb.Claim{Queue: "a", Element: "1:a2"}, Shelf: rdb.ShelfMorgue, Lock: "kept",
 				})})
-				return settled, err
+				if err != nil {
+					return nil, err
+				}
+				return settled[0], settled[0].Err
 			}},
 		{name: "void", script: "repair/free_locks", prepare: locked,
 			send: func(_ *site, store *rdb.Store) (any, error) {

@@ -115,6 +115,7 @@ func transitions() []transition {
 	all = append(all, staffing()...)
 	all = append(all, dividing()...)
 	all = append(all, moving()...)
+	all = append(all, withheld()...)
 	all = append(all, flowing()...)
 	all = append(all, flowingInFlows()...)
 	all = append(all, flowingAway()...)

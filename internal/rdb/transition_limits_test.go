@@ -37,7 +37,13 @@ func limiting() []transition {
 		s.cmd(t, "HSET", "hints", "1\x00a", "5 0")
 	}
 	say := func(pauses ...rdb.Pause) func(*site, *rdb.Store) (any, error) {
-		return func(_ *site, store *rdb.Store) (any, error) { return store.SetPauses(background, pauses) }
+		return func(_ *site, store *rdb.Store) (any, error) {
+			changed, err := store.SetPauses(background, pauses)
+			if err != nil {
+				return nil, err
+			}
+			return changed, changed[0].Err
+		}
 	}
 	filling := rdb.Rule{Limit: rdb.Limit{Concurrent: 3}, Filling: "token"}.Text()
 	command := func(c rdb.Command) func(*site, *rdb.Store) (any, error) {

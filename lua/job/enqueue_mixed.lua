@@ -44,7 +44,7 @@ if special then
   refusal = refusal or bad('ZCARD', scheduled) or bad('HLEN', names) or bad('HLEN', unique) or bad('ZCARD', objects)
     or bad('HLEN', outcomes) or bad('ZCARD', expiry) or tracked and bad('LLEN', tracked)
   for i = before_objects + 1, tracked and last_key - 1 or last_key do refusal = refusal or bad('SCARD', KEYS[i]) end
-  for queue = 1, count do broken[queue] = bad('LLEN', KEYS[2 + 4 * queue]) end
+  for queue = 1, count do broken[queue] = wrong('LLEN', KEYS[2 + 4 * queue]) end
 end
 if keys then
   refusal = refusal or bad('ZCARD', turns) or bad('ZCARD', passes) or bad('HLEN', turning) or bad('HLEN', keyed)

@@ -29,7 +29,10 @@ if version and tonumber(version) > (tonumber(map) or 0) then return redis.error_
 -- PRELUDE bad
 local refusal = bad('HLEN', jobs) or bad('ZCARD', queues) or bad('SCARD', ready)
 if refusal then return refusal end
--- ASK HSET
+local fronts = false
+for at = 5, first - 1, 3 do fronts = fronts or ARGV[at] == 'front' end
+-- ASK HSET LPUSH SADD ZADD
+-- ASK fronts: LPUSHX RPUSH RPUSHX
 local t = redis.call('TIME')
 local stamp = t[1] .. ('00000' .. t[2]):sub(-6, -4) -- ms, as now reckons
 

@@ -86,7 +86,7 @@ if not refusal and turned > 0 then
   lines.line, lines.serve, lines.waits_of, lines.left_of = line, serve, waits_of, left_of
 end
 if refusal then return refusal end
--- ASK #KEYS > 21: HSET LPUSH
+-- ASK #KEYS > 21: HSET LPUSH SREM
 -- ASK ruled > 0: GET SADD SET STRLEN
 -- ASK flagged > 0: SMISMEMBER
 -- ASK lines: HGET RPOP SADD ZADD ZCOUNT ZLEXCOUNT ZMSCORE ZRANGE ZREM ZREMRANGEBYRANK ZSCORE

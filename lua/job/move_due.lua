@@ -67,7 +67,7 @@ local function due(queue, ids)
   return there
 end
 
--- ASK HDEL HEXISTS LPUSH SADD ZMSCORE
+-- ASK HDEL HEXISTS LLEN LPUSH SADD ZMSCORE
 -- ASK some > 0: HGET HGETALL HSET ZADD ZRANGE ZSCORE
 
 local function leave(ids)
@@ -115,7 +115,7 @@ while ARGV[at] do
         removed = removed + 1
       end
     end
-  elseif #ids > 0 and bad('LLEN', KEYS[key]) then
+  elseif #ids > 0 and wrong('LLEN', KEYS[key]) then
     for _, id in ipairs(ids) do stuck[#stuck + 1] = id end
   elseif #ids > 0 then
     leave(ids)
