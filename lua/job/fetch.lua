@@ -87,7 +87,7 @@ if not refusal and turned > 0 then
 end
 if refusal then return refusal end
 -- ASK #KEYS > 21: HSET LPUSH SREM
--- ASK ruled > 0: GET SADD SET STRLEN
+-- ASK ruled > 0: GET HGET SADD SET STRLEN
 -- ASK flagged > 0: SMISMEMBER
 -- ASK lines: HGET RPOP SADD ZADD ZCOUNT ZLEXCOUNT ZMSCORE ZRANGE ZREM ZREMRANGEBYRANK ZSCORE
 
