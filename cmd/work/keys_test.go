@@ -72,7 +72,6 @@ func TestAKeyIsLimitedStoppedAndGoesOn(t *testing.T) {
 		`--rate is "100": give how many jobs`:       {"limit", "sync", "ann", "--rate", "100"},
 		`--rate is "100/soon": give a duration`:     {"limit", "sync", "ann", "--rate", "100/soon"},
 		`--rate is "0/1m": give how many jobs`:      {"limit", "sync", "ann", "--rate", "0/1m"},
-		"key is empty: use 1 to 200 bytes of UTF-8": {"stop", "sync", ""},
 		"Concurrent is -1":                          {"limit", "sync", "ann", "--running", "-1"},
 		"the name of a queue and one of its keys":   {"stop", "sync"},
 		"no queue, worker, schedule or limit":       {"stop", "snyc", "ann"},
