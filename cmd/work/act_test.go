@@ -39,7 +39,7 @@ func TestCommandsThatAct(t *testing.T) {
 				{"jobs", "resume", "--state", "stalled", "--name", "greet"},
 				{"jobs", "resume", "greet-1", "export-1", "nobody"},
 				{"jobs", "resume", "nobody"}, {"jobs", "reschedule", "export-1", "--at", "2030-02-02T00:00:00Z"},
-				{"jobs", "reschedule", "--state", "retrying", "--in", "1h"},
+				{"jobs", "reschedule", "--state", "retrying", "--in", "1h", "--yes"},
 				{"jobs", "reschedule", "mail-1", "--in", "1h"},
 				{"jobs", "retry", "--state", "retrying", "--limit", "1"}, {"jobs", "retry", "mail-1", "--fresh"},
 				{"jobs", "cancel", "--state", "queued", "--name", "greet", "--limit", "1"},
@@ -62,7 +62,8 @@ func TestCommandsThatAct(t *testing.T) {
 				{"workers", "quiet", s.Worker(), "nobody"}, {"workers", "list"},
 				{"errors", "retry", s.Group("mail")}, {"errors", "clear", "--name", "mail", "--yes"}, {"errors"},
 				{"errors", "clear", "--yes"}, {"errors"},
-				{"jobs", "cancel", "--state", "running"}, {"jobs", "wait", "import-1"}, {"jobs", "cancel", "import-1"},
+				{"jobs", "cancel", "--state", "running", "--yes"}, {"jobs", "wait", "import-1"},
+				{"jobs", "cancel", "import-1"},
 				{"jobs", "cancel", "export-1"},
 			} {
 				line := strings.ReplaceAll(strings.ReplaceAll(strings.Join(args, " "), s.Worker(), "WORKER"),

@@ -38,6 +38,9 @@ work ui --alert-url tells a webhook.`
 		Short: "Tell nobody of a rule of alerts for a time",
 		Args:  cobra.ExactArgs(1),
 		RunE: a.Runs(func(ctx context.Context, _ *cobra.Command, args []string) error {
+			if within <= 0 {
+				return exit.Usagef("--for is %s: give a time above zero, as 8h, or end a silence with alerts hear", within)
+			}
 			return silenceAlert(ctx, a, args[0], within)
 		}),
 		ValidArgs: ruleNames(),

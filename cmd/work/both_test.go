@@ -33,7 +33,7 @@ func TestCommandsOnBothKindsOfRedis(t *testing.T) {
 			{"jobs list --state queued --name greet --ids", "four\none\ntwo\nthree\n"},
 			{"jobs stall one two", "2 jobs stalled\n"},
 			{"jobs resume --state stalled --limit 1", "1 of 1 selected job resumed, looked at 1 of 2\n"},
-			{"jobs cancel --state stalled", "1 of 1 selected job cancelled, looked at 1 of 1\n"},
+			{"jobs cancel --state stalled --yes", "1 of 1 selected job cancelled, looked at 1 of 1\n"},
 			{"jobs list --state cancelled --name greet --ids", "two\n"},
 			{"jobs search --state cancelled --args Ann --ids", "two\n"},
 			{"jobs search --state cancelled --args Bob", ""},

@@ -68,14 +68,13 @@ func TestAKeyIsLimitedStoppedAndGoesOn(t *testing.T) {
 	assert.Equal(t, said{out: "sync, key ann: as all other keys\n"}, limit("reset", "sync", "ann"))
 	assert.Regexp(t, `ann +1 +0 +0 +- +1 +- +-`, limit("sync").out)
 	for want, args := range map[string][]string{
-		"nothing is limited: give --running":        {"limit", "sync", "ann"},
-		`--rate is "100": give how many jobs`:       {"limit", "sync", "ann", "--rate", "100"},
-		`--rate is "100/soon": give a duration`:     {"limit", "sync", "ann", "--rate", "100/soon"},
-		`--rate is "0/1m": give how many jobs`:      {"limit", "sync", "ann", "--rate", "0/1m"},
-		"key is empty: use 1 to 200 bytes of UTF-8": {"stop", "sync", ""},
-		"Concurrent is -1":                          {"limit", "sync", "ann", "--running", "-1"},
-		"the name of a queue and one of its keys":   {"stop", "sync"},
-		"no queue, worker, schedule or limit":       {"stop", "snyc", "ann"},
+		"nothing is limited: give --running":      {"limit", "sync", "ann"},
+		`--rate is "100": give how many jobs`:     {"limit", "sync", "ann", "--rate", "100"},
+		`--rate is "100/soon": give a duration`:   {"limit", "sync", "ann", "--rate", "100/soon"},
+		`--rate is "0/1m": give how many jobs`:    {"limit", "sync", "ann", "--rate", "0/1m"},
+		"Concurrent is -1":                        {"limit", "sync", "ann", "--running", "-1"},
+		"the name of a queue and one of its keys": {"stop", "sync"},
+		"no queue, worker, schedule or limit":     {"stop", "snyc", "ann"},
 	} {
 		got := limit(args...)
 		assert.NotZero(t, got.status, want)

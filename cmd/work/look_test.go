@@ -21,7 +21,7 @@ func TestCommandsThatLook(t *testing.T) {
 		{"jobs", "search", "--state", "succeeded", "--tag", "eu"},
 		{"jobs", "list", "--state", "stalled"}, {"jobs", "list", "--name", "greet", "--ids"},
 		{"jobs", "search", "--error", "disk"}, {"jobs", "search", "--tag", "eu", "--meta", "user=7", "--source", "77",
-			"--args", "Ann", "--older-than", "0s"},
+			"--args", "ann", "--older-than", "1h"},
 		{"jobs", "show", "mail-1"}, {"jobs", "show", "import-1", "report-1"}, {"jobs", "show", "nobody"},
 		{"jobs", "show", "greet-1", "nobody"},
 		{"jobs", "wait", "report-1"}, {"jobs", "wait", "mail-1"}, {"jobs", "wait", "nobody"},

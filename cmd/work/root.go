@@ -30,7 +30,10 @@ func run(ctx context.Context, a *cli.App, args []string) int {
 	root.SetArgs(args)
 	help := &notedWriter{Writer: a.Out}
 	root.SetOut(help)
-	err := root.ExecuteContext(ctx)
+	err := refuseEmpty(root, args)
+	if err == nil {
+		err = root.ExecuteContext(ctx)
+	}
 	if help.err != nil {
 		a.Running = true // what was typed is right
 		err = fmt.Errorf("cannot write to standard output: %w", help.err)

@@ -120,7 +120,7 @@ func bulk(v *visit.Visit) error {
 	if err := onlyKeys(v, "action", "sure", "limit"); err != nil {
 		return err
 	}
-	f, err := jobs.FilterOf(v)
+	f, err := jobs.BulkFilterOf(v)
 	if err != nil {
 		return err
 	}
@@ -129,11 +129,8 @@ func bulk(v *visit.Visit) error {
 		return err
 	}
 	limit, err := v.Number("limit", 0, maxBulk)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case v.Query.Get("state") == "" && f.Large(): // which a list would take to be queued
-		return visit.BadRequest("choose a state, or say what to look for: what can be done depends on it")
 	}
 	if err := action.Check(v.Ctx(), v.Inspector, &f); err != nil {
 		return err

@@ -6,9 +6,20 @@ import (
 	"github.com/265d0351/work/webui/internal/visit"
 )
 
-// Routes are those below /api/. What a page can do has the same name here.
+// Routes are those below /api/. What a page can do has the same name here. A query of which something would be dropped
+// is refused for all of them.
 func Routes() []visit.Route {
-	return slices.Concat(reads(), jobControls(), flowControls(), queueControls(), otherControls())
+	routes := slices.Concat(reads(), jobControls(), flowControls(), queueControls(), otherControls())
+	for n := range routes {
+		handle := routes[n].Handle
+		routes[n].Handle = func(v *visit.Visit) error {
+			if err := v.Whole(); err != nil {
+				return err
+			}
+			return handle(v)
+		}
+	}
+	return routes
 }
 
 func reads() []visit.Route {

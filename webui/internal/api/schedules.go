@@ -1,7 +1,9 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -56,12 +58,12 @@ type scheduleToAdd struct {
 	Spec    string            `json:"spec"`
 	Name    string            `json:"name"`
 	Args    []json.RawMessage `json:"args"`
-	ID      string            `json:"id"`
-	TZ      string            `json:"tz"`
+	ID      *string           `json:"id"`
+	TZ      *string           `json:"tz"`
 	Jitter  duration          `json:"jitter"`
 	Missed  string            `json:"missed"`
 	Overlap string            `json:"overlap"`
-	Key     string            `json:"key"`
+	Key     *string           `json:"key"`
 	Weight  *int              `json:"weight"`
 	Needs   []string          `json:"needs"`
 }
@@ -72,8 +74,19 @@ func addSchedule(v *visit.Visit) error {
 	if err := decode(v, &body); err != nil {
 		return err
 	}
-	opts := work.PeriodicOptions{ID: body.ID, TZ: body.TZ, Jitter: time.Duration(body.Jitter), Key: body.Key,
-		Needs: body.Needs}
+	opts := work.PeriodicOptions{Jitter: time.Duration(body.Jitter), Needs: body.Needs}
+	for _, field := range []struct {
+		name  string
+		given *string
+		into  *string
+	}{{"id", body.ID, &opts.ID}, {"tz", body.TZ, &opts.TZ}, {"key", body.Key, &opts.Key}} {
+		if field.given == nil {
+			continue
+		}
+		if *field.into = *field.given; *field.given == "" {
+			return visit.BadRequest(fmt.Sprintf("%q is empty: leave it out, or say what", field.name))
+		}
+	}
 	var err error
 	if opts.Weight, err = weightOf(body.Weight); err != nil {
 		return err
@@ -84,11 +97,7 @@ func addSchedule(v *visit.Visit) error {
 	if opts.Overlap, err = jobs.OverlapOf(body.Overlap); err != nil {
 		return err
 	}
-	id := body.ID
-	if id == "" {
-		id = body.Name
-	}
-	return did(v, deed{Target: id}, v.Inspector.AddSchedule(v.Ctx(), body.Spec, body.Name, opts, asArgs(body.Args)...))
+	return did(v, deed{Target: cmp.Or(opts.ID, body.Name)}, v.Inspector.AddSchedule(v.Ctx(), body.Spec, body.Name, opts, asArgs(body.Args)...))
 }
 
 func pauseSchedule(v *visit.Visit) error  { return on(v, "id", v.Inspector.PauseSchedule) }

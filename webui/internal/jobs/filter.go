@@ -78,17 +78,35 @@ func FilterOf(v *visit.Visit) (Filter, error) {
 	return f, f.parse()
 }
 
+// BulkFilterOf reads the query of an action on all jobs that match. It must say which, since what is left out is any.
+func BulkFilterOf(v *visit.Visit) (Filter, error) {
+	if err := v.Whole(); err != nil {
+		return Filter{}, err
+	}
+	f, err := FilterOf(v)
+	if err == nil && !v.Query.Has("state") && f.Large() { // which a list takes to be queued
+		err = visit.BadRequest("choose a state, or say what to look for: what can be done depends on it")
+	}
+	return f, err
+}
+
 // parse reads what was typed.
 func (f *Filter) parse() (err error) {
 	if f.About != "" {
 		if f.Source, err = strconv.ParseInt(f.About, 10, 64); err != nil {
 			return visit.BadRequest(fmt.Sprintf("the source %q is not a number", format.Shorten(f.About, 60)))
 		}
+		if f.Source == 0 {
+			return visit.BadRequest("the source 0 stands for any: give another number, or leave it out")
+		}
 	}
 	if f.Older != "" {
 		if f.OlderThan, err = time.ParseDuration(f.Older); err != nil || f.OlderThan < 0 {
 			older := format.Shorten(f.Older, 60)
 			return visit.BadRequest(fmt.Sprintf("%q is no duration: write 30s, 15m or 24h", older))
+		}
+		if f.OlderThan == 0 {
+			return visit.BadRequest("every job is older than 0s: give a longer time, or leave it out")
 		}
 	}
 	if f.Since, err = timeOf(f.From); err != nil {

@@ -82,7 +82,7 @@ type bulkOutcome struct {
 
 // bulk does one thing to all jobs that match, or counts them, unless the form says that it is sure.
 func (s *Site) bulk(v *visit.Visit) error {
-	f, err := jobs.FilterOf(v)
+	f, err := jobs.BulkFilterOf(v)
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func (s *Site) examine(v *visit.Visit) error {
 // clearErrors forgets the groups of errors.
 func (s *Site) clearErrors(v *visit.Visit) error {
 	name := v.Query.Get("name")
-	if name == "" && v.Query.Get("all") == "" {
+	if name == "" && (v.Query.Has("name") || v.Query.Get("all") == "") {
 		return visit.BadRequest("say whose errors: ?name=, or ?all=1 for those of all names")
 	}
 	target := name

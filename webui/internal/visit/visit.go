@@ -188,6 +188,20 @@ func (v *Visit) Target(key string) (string, error) {
 	return value, nil
 }
 
+// Whole refuses a query of which something would be dropped without a word, since the rest may select more than was
+// meant: one that cannot be read, or has a key without a value.
+func (v *Visit) Whole() error {
+	if _, err := url.ParseQuery(v.R.URL.RawQuery); err != nil {
+		return BadRequest("the query cannot be read: " + err.Error())
+	}
+	for key, values := range v.Query {
+		if slices.ContainsFunc(values, func(value string) bool { return strings.TrimSpace(value) == "" }) {
+			return BadRequest(fmt.Sprintf("?%s= is empty: leave it out, or say what", format.Shorten(key, 60)))
+		}
+	}
+	return nil
+}
+
 // KnownName refuses a name that nothing in Redis has, unless ?force=true says that it is meant. Where that cannot be
 // told, what is to be done tells why.
 func (v *Visit) KnownName(name string) error {

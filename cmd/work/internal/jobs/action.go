@@ -109,6 +109,12 @@ func (f actionFlags) retry() []inspect.RetryOption {
 func newJobActionCommand(a *cli.App, action jobAction) *cobra.Command {
 	var f actionFlags
 	var s selectionFlags
+	more := strings.TrimSpace(action.more + "\n\nIt asks before it changes a whole state, which --state without another " +
+		"flag or --limit selects.")
+	asks := "do not ask before a whole state is changed, or very many records are looked at"
+	if action.destroys {
+		more, asks = action.more, "do not ask"
+	}
 	cmd := &cobra.Command{
 		Use:   action.name + " [ID...]",
 		Short: action.short,
@@ -119,13 +125,13 @@ What is selected is gone through in pages while workers go on; a job that has mo
 left alone. At Ctrl-C it says how far it got, and what was done stays done: the same command goes on.
 
 Exit status: 3 if none of the named jobs is there, 5 if some were left as they are.`, action.name,
-			alternatives(action.states), action.more)),
+			alternatives(action.states), more)),
 		Example: fmt.Sprintf(`  work jobs %[1]s mail-77%[3]s
   work jobs %[1]s --state %[2]s --name export --dry-run%[3]s
   work jobs search --state %[2]s --tag eu --ids --limit 0 | work jobs %[1]s -%[3]s`, action.name, action.states[0],
 			action.needs),
-		RunE: a.Runs(func(ctx context.Context, cmd *cobra.Command, args []string) error {
-			return actOnJobs(ctx, a, jobOrder{action: action, flags: f, selection: s, selected: s.given(cmd),
+		RunE: a.Runs(func(ctx context.Context, _ *cobra.Command, args []string) error {
+			return actOnJobs(ctx, a, jobOrder{action: action, flags: f, selection: s, selected: s.given(),
 				args: args})
 		}),
 	}
@@ -133,10 +139,6 @@ Exit status: 3 if none of the named jobs is there, 5 if some were left as they a
 	flags := cmd.Flags()
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only say what would be done")
 	flags.IntVar(&f.limit, "limit", 0, "of those that are selected at most so many `jobs`; 0 is all")
-	asks := "do not ask before very many records are looked at"
-	if action.destroys {
-		asks = "do not ask"
-	}
 	flags.BoolVarP(&f.yes, "yes", "y", false, asks)
 	if action.flags != nil {
 		action.flags(flags, &f)

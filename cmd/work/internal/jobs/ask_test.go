@@ -100,7 +100,7 @@ func TestALongCountBeforeABulkIsAskedAboutFirst(t *testing.T) {
 			counted := 0
 			bulk := func(context.Context, bool) (bulkResult, error) { counted++; return bulkResult{Matched: 3}, nil }
 			err := confirmBulk(context.Background(), a, order,
-				reach{inspect.Selection{State: work.StateDead}, row.records}, bulk)
+				reach{inspect.Selection{State: work.StateDead, Name: "export"}, row.records}, bulk)
 			assert.Equal(t, row.counted, counted)
 			assert.Equal(t, row.asks, strings.Contains(errOut.String(), "look at 500,000 more records, about 16s"),
 				errOut.String())

@@ -84,10 +84,15 @@ func actOnSelection(ctx context.Context, a *cli.App, i *inspect.Inspector, o job
 
 // lookedAt is how many records are looked at until so many jobs are found: where all of a state are selected, no more.
 func lookedAt(selection inspect.Selection, records, limit int) int {
-	if limit > 0 && reflect.DeepEqual(selection, inspect.Selection{State: selection.State}) {
+	if limit > 0 && isWhole(selection) {
 		return min(records, limit)
 	}
 	return records
+}
+
+// isWhole reports whether a selection has nothing but a state: all jobs of it.
+func isWhole(selection inspect.Selection) bool {
+	return reflect.DeepEqual(selection, inspect.Selection{State: selection.State})
 }
 
 // reach is what an action is about: the jobs that are selected, and how many records are looked at for them.
@@ -96,29 +101,34 @@ type reach struct {
 	records   int
 }
 
-// confirmBulk asks before very many records are looked at. Where jobs would be destroyed it counts them then, and asks
-// again.
+// confirmBulk asks before very many records are looked at, and before all jobs of a state are changed: the flag that
+// was to select some of them may have been forgotten. Where jobs would be destroyed it counts them and asks in any case.
 func confirmBulk(ctx context.Context, a *cli.App, o jobOrder, r reach,
 	bulk func(context.Context, bool) (bulkResult, error)) error {
-	action, destroys := o.action, o.action.destroys && !o.flags.dryRun
-	if destroys && !a.Console().CanAnswer() {
-		return a.Console().Confirm(fmt.Sprintf("%s %s?", action.name, selectionText(r.selection))) // which says so
+	c, action := a.Console(), o.action
+	whole := isWhole(r.selection) && o.flags.limit == 0
+	asks := (action.destroys || whole) && !o.flags.dryRun
+	if asks && !c.CanAnswer() {
+		return c.Confirm(fmt.Sprintf("%s %s?", action.name, selectionText(r.selection))) // which says so
 	}
 	if r.records > mostUnasked {
-		if err := a.Console().Confirm(walkQuestion(r.records)); err != nil {
+		if err := c.Confirm(walkQuestion(r.records)); err != nil {
 			return err
 		}
 	}
-	if !destroys {
+	switch {
+	case !asks:
 		return nil
+	case !action.destroys:
+		return c.Confirm(fmt.Sprintf("%s %s, %s now, in namespace %s?", action.name, selectionText(r.selection),
+			human.Counted(r.records, "job"), a.Namespace))
 	}
 	would, err := bulk(ctx, true)
 	if err != nil {
 		return err
 	}
-	return a.Console().Confirm(fmt.Sprintf("%s the %s that are there now of these: %s, in namespace %s?", action.name,
-		human.Counted(would.Matched, "job"),
-		selectionText(r.selection), a.Namespace))
+	return c.Confirm(fmt.Sprintf("%s the %s that are there now of these: %s, in namespace %s?", action.name,
+		human.Counted(would.Matched, "job"), selectionText(r.selection), a.Namespace))
 }
 
 func newBulkResult(report inspect.BulkReport, dryRun bool) bulkResult {

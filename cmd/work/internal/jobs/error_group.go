@@ -66,6 +66,7 @@ Exit status: 5 if some of them were left as they are.`,
 	flags.StringVar(&state, "state", state, "`state` of the jobs: "+alternatives(action.states))
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only say what would be done")
 	flags.IntVar(&f.limit, "limit", 0, "at most so many `jobs`; 0 is all")
+	flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask before very many records are looked at")
 	action.flags(flags, &f)
 	a.CompleteFlag(cmd, "state", func(*cobra.Command) []string { return words(action.states) })
 	return cmd

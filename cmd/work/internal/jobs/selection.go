@@ -28,11 +28,14 @@ type selectionFlags struct {
 	meta      []string
 	source    int64
 	older     cli.Span
+
+	changed func(flag string) bool // reports whether it was typed; nil where no flags select
 }
 
 // register adds the flags to a command. The states are those that make sense for it.
 func (f *selectionFlags) register(a *cli.App, cmd *cobra.Command, states []work.State) {
 	flags := cmd.Flags()
+	f.changed = flags.Changed
 	flags.StringVar(&f.state, "state", "", "`state` of the jobs: "+alternatives(states))
 	flags.StringVar(&f.name, "name", "", "`name` of the jobs")
 	flags.StringVar(&f.id, "id", "", "a `part` of the id")
@@ -54,15 +57,23 @@ func (f *selectionFlags) register(a *cli.App, cmd *cobra.Command, states []work.
 var selectionNames = []string{"state", "name", "id", "tag", "key", "error", "error-group", "failure", "args", "meta",
 	"source", "older-than"}
 
-// given tells whether any of the flags was typed.
-func (f *selectionFlags) given(cmd *cobra.Command) bool {
-	return slices.ContainsFunc(selectionNames, cmd.Flags().Changed)
-}
+// given reports whether any of the flags was typed.
+func (f *selectionFlags) given() bool { return slices.ContainsFunc(selectionNames, f.typed) }
+
+func (f *selectionFlags) typed(flag string) bool { return f.changed != nil && f.changed(flag) }
 
 // selection is what the flags say, in one of these states or, where that may be left out, in none.
 func (f *selectionFlags) selection(states []work.State) (inspect.Selection, error) {
 	if err := checkState(f.state, states); err != nil {
 		return inspect.Selection{}, err
+	}
+	if f.older == 0 && f.typed("older-than") {
+		return inspect.Selection{}, exit.Usagef("--older-than is 0s, and every job is that old: give a longer time, or " +
+			"leave it out")
+	}
+	if f.source == 0 && f.typed("source") {
+		return inspect.Selection{}, exit.Usagef("--source is 0, which stands for any: give another number, or leave it " +
+			"out")
 	}
 	if f.failure != "" && f.failure != string(event.FailureTimeout) {
 		return inspect.Selection{}, exit.Usagef("--failure is %q: give timeout", f.failure)
@@ -130,6 +141,9 @@ func alternatives(states []work.State) string {
 // selectionText is a selection in words, for a question.
 func selectionText(s inspect.Selection) string {
 	parts := []string{string(s.State) + " jobs"}
+	if isWhole(s) {
+		parts[0] = "all " + parts[0]
+	}
 	for _, part := range []struct{ is, word string }{
 		{s.Name, "named"}, {s.ID, "with an id that has"}, {s.Tag, "with the tag"},
 		{s.Key, "of the key"},

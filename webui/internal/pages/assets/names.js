@@ -1,7 +1,8 @@
 // Fields for the name of a job offer the names that there are.
 export async function namesWith(part, limit = 50) {
   try {
-    const answer = await fetch(`api/names?limit=${limit}&part=${encodeURIComponent(part)}`);
+    const of = part.trim() && `&part=${encodeURIComponent(part)}`;
+    const answer = await fetch(`api/names?limit=${limit}${of}`);
     return answer.ok ? (await answer.json()).names : [];
   } catch { return []; }
 }
