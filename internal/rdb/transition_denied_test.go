@@ -138,8 +138,8 @@ func union(a, b map[string]string) map[string]string {
 	return both
 }
 
-// times are those in ms, and in µs, of the years 2001 to 2286.
-var times = regexp.MustCompile(`\b[1-9]\d{12}(\d{3})?(\.\d+)?\b`)
+// times are those in ms, and in µs, of the years 2001 to 2286, and those in s of 2020 to 2065, which no pass is.
+var times = regexp.MustCompile(`\b([1-9]\d{12}(\d{3})?|(1[6-9]|2\d)\d{8})(\.\d+)?\b`)
 
 // whatIsThere is what each key has, as one text, without times, and whether it will lapse.
 func whatIsThere(t *testing.T, on *site) map[string]string {
