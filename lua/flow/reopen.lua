@@ -61,7 +61,7 @@ if step == 'begin' and state ~= 'reopening' and f.known[7] and redis.call('HDEL'
 end
 
 if step == 'back' then
-  -- ASK HEXISTS ZCOUNT ZRANGE
+  -- ASK HEXISTS ZRANGE
 elseif step == 'even' then
   -- ASK SISMEMBER
 elseif step == 'free' then

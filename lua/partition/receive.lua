@@ -53,8 +53,8 @@ for i = first_object + 1, #KEYS do refusal = refusal or bad('SCARD', KEYS[i]) en
 if refusal then return refusal end
 
 local time, reply, waiting, due, scheduled = now(), '', {}, false, false
--- ASK HDEL HEXISTS HGET HGETALL HMGET HSETNX LPUSH LREM RPUSH SADD SET SREM ZADD
--- ASK ZCOUNT ZLEXCOUNT ZMSCORE ZRANGE ZREM ZSCORE
+-- ASK HDEL HEXISTS HGET HGETALL HSETNX LPUSH LREM RPUSH SADD SET SREM ZADD
+-- ASK ZLEXCOUNT ZMSCORE ZRANGE ZREM ZSCORE
 reply = ms(time) .. ' ' .. named
 redis.call('HSET', lanes, lane, number .. ' ' .. reply) -- first: a full Redis refuses it, and the rest is written then
 local stale = redis.call('SCARD', departed) > 0
