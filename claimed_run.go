@@ -3,7 +3,6 @@ package work
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -12,7 +11,6 @@ import (
 	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/crash"
 	"github.com/265d0351/work/internal/ending"
-	"github.com/265d0351/work/internal/errchain"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/handler"
 	"github.com/265d0351/work/internal/lazyctx"
@@ -286,15 +284,8 @@ const maxResultBytes = 1 << 20
 
 // encodeResult encodes what a handler returned. A value that does not encode, or is too large, fails the attempt.
 func encodeResult(h *handler.Handler, result any, most int) (encoded []byte, err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			err = &ResultError{Handler: h.String(),
-				Err: recovered(value)}
-		}
-	}()
-	encoded, err = json.Marshal(result)
-	if err != nil {
-		return nil, &ResultError{Handler: h.String(), Err: errchain.Tame(err)}
+	if encoded, err = encodeValue(result); err != nil {
+		return nil, &ResultError{Handler: h.String(), Err: err}
 	}
 	if len(encoded) > most {
 		return nil, &ResultError{Handler: h.String(), Err: fmt.Errorf(

@@ -36,8 +36,8 @@ import (
 // A name that nobody serves is a queue that nobody empties. The Enqueuer of a pool refuses names that the pool does not
 // know, and others can: see [Names] and [ServedNames].
 //
-// Arguments are encoded by encoding/json, each by itself, without escaping HTML. (It replaces invalid UTF-8 in strings:
-// pass such as []byte.)
+// Arguments are encoded by encoding/json, each by itself, without escaping HTML. One with text that is not UTF-8 is an
+// *[InvalidError], which names the argument and the field: pass such text as []byte, which becomes base64.
 type Enqueuer struct {
 	core     *enqueuerCore
 	settings jobSettings

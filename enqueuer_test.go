@@ -2,6 +2,7 @@ package work_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -168,6 +169,9 @@ func badEntries() []badEntry {
 		{"name: NUL", work.Entry{Name: "\x00"}},
 		{"name: no UTF-8", work.Entry{Name: "a\xff"}},
 		{"args: a channel", args(1, make(chan int))},
+		{"args: no UTF-8", args(1, "file-\xe9")},
+		{"args: no UTF-8 in JSON", args(json.RawMessage("\"file-\xe9\""))},
+		{"args: JSON that is none", args(json.RawMessage("{"))},
 		{"args: a function", args(func() {})},
 		{"args: not a number", args(math.NaN())},
 		{"args: a circle", args(circle)},

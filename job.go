@@ -14,6 +14,7 @@ import (
 	"github.com/265d0351/work/internal/exactjson"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/longjob"
+	"github.com/265d0351/work/internal/rawjson"
 	"github.com/265d0351/work/internal/record"
 	"github.com/265d0351/work/objects"
 )
@@ -189,9 +190,9 @@ var ErrNoPool = errors.New("no worker pool runs this job")
 //
 // When it returns nil the state is in Redis. While Redis cannot be reached it tries again, until ctx ends. It returns
 // *[ClaimGoneError] when the job runs elsewhere by now, so that no worker overwrites what its successor has saved; an
-// error that is [ErrRedisFull] when Redis has no memory left; *[InvalidError] when v is too large; [ErrAttemptOver], or
-// [ErrNoPool]. After any other error it is not known whether this state or the one before is there. Any goroutine of
-// the handler may call it.
+// error that is [ErrRedisFull] when Redis has no memory left; *[InvalidError] when v is too large, or has text that is
+// not UTF-8; [ErrAttemptOver], or [ErrNoPool]. After any other error it is not known whether this state or the one
+// before is there. Any goroutine of the handler may call it.
 func (j *Job) SaveState(ctx context.Context, v any) error {
 	encoded, err := encodeValue(v)
 	if err == nil && j.run == nil {
@@ -245,14 +246,15 @@ const maxProgressBytes = 4 << 10
 
 // Progress tells how far a long job is, as any value that encodes to at most 4 KiB of JSON. Like the message of
 // [Job.Checkin], beside which it stands, it can be read in Redis within a second, and is forgotten when the attempt
-// ends; only the last value is sent. It costs no round trip. It returns an *[InvalidError] for a value that is too
-// large, and an error for one that does not encode; the value before then stands. Once the attempt is over it returns
-// [ErrAttemptOver]. Any goroutine of the handler may call it.
+// ends; only the last value is sent. In text that is not UTF-8 U+FFFD replaces the bytes. It costs no round trip. It
+// returns an *[InvalidError] for a value that is too large, and an error for one that does not encode; the value before
+// then stands. Once the attempt is over it returns [ErrAttemptOver]. Any goroutine of the handler may call it.
 func (j *Job) Progress(value any) error {
-	encoded, err := encodeValue(value)
+	encoded, err := encodedBy(json.Marshal, value)
 	if err != nil {
 		return fmt.Errorf("the progress of job %s cannot be told: %w", excerpt.Brief(j.ID), err)
 	}
+	encoded = rawjson.Sound(encoded) // people read it, and a progress that is not quite right is better than none
 	if len(encoded) > maxProgressBytes {
 		return &InvalidError{What: "the progress of job " + excerpt.Brief(j.ID),
 			Value:  fmt.Sprintf("a value whose JSON has %d bytes", len(encoded)),
@@ -265,15 +267,22 @@ func (j *Job) Progress(value any) error {
 	return nil
 }
 
-// encodeValue is json.Marshal for values of a program: a MarshalJSON that panics is an error.
-func encodeValue(value any) (encoded []byte, err error) {
+// encodeValue is the JSON of a value that a program gets back: it has to come back as it was, so text that is not UTF-8
+// is an *InvalidError.
+func encodeValue(value any) ([]byte, error) {
+	text, err := encodedBy(exactjson.Marshal, value)
+	return text, asInvalid(err)
+}
+
+// encodedBy calls what encodes a value of a program: a MarshalJSON that panics is an error.
+func encodedBy(encode func(any) ([]byte, error), value any) (text []byte, err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = recovered(value)
 		}
 	}()
-	encoded, err = json.Marshal(value)
-	return encoded, errchain.Tame(err)
+	text, err = encode(value)
+	return text, errchain.Tame(err)
 }
 
 // decodeValue is json.Unmarshal into a value of a program: an UnmarshalJSON that panics is an error.

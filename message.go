@@ -22,11 +22,11 @@ import (
 // tries as long as an enqueue does ([EnqueueTimeout]). An error is a *[MessageError]; if that is neither
 // [ErrNotFound], nor [ErrMailboxFull], nor an *[InvalidError], the message may have been stored or not.
 //
-// value is stored as JSON. A mailbox holds at most 100 messages that were not asked for, and 256 KiB of them. It goes
-// away with the job: a job that never asks loses its messages without a word. A message to a job that has ended, or
-// that never was, is an error; one that is dead lives, as it can be retried. It is found in whichever partition it is.
-// An id that is used again has an empty mailbox. Send may be called concurrently, and by handlers with
-// [EnqueuerFromContext].
+// value is stored as JSON; text in it that is not UTF-8 is an *[InvalidError]. A mailbox holds at most 100 messages
+// that were not asked for, and 256 KiB of them. It goes away with the job: a job that never asks loses its messages
+// without a word. A message to a job that has ended, or that never was, is an error; one that is dead lives, as it can
+// be retried. It is found in whichever partition it is. An id that is used again has an empty mailbox. Send may be
+// called concurrently, and by handlers with [EnqueuerFromContext].
 func Send(ctx context.Context, enq *Enqueuer, id, name string, value any) error {
 	err := enq.sendMessage(ctx, id, name, value)
 	if err != nil {
@@ -73,7 +73,11 @@ func (e *Enqueuer) sendMessage(ctx context.Context, id, name string, value any) 
 			Remedy: "use 1 to 255 bytes of text"}
 	}
 	encoded, err := encodeValue(value)
-	if err != nil {
+	var broken *InvalidError
+	switch {
+	case errors.As(err, &broken):
+		return broken
+	case err != nil:
 		return &InvalidError{What: "message " + excerpt.Brief(name), Value: excerpt.ErrorText(err),
 			Remedy: "send what encoding/json can encode"}
 	}

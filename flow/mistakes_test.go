@@ -59,6 +59,10 @@ func TestMistakesInAFlowAreNamed(t *testing.T) {
 			`job "a" of a flow is given Front: leave it out: it is enqueued when its flow lets it`: func(f *flow.Flow) {
 				f.Job("a").With(work.Front())
 			},
+			`argument 1 of job "a" (args[0][1]) is not UTF-8, which JSON cannot hold: encode it, for example as ` +
+				`base64`: func(f *flow.Flow) {
+				f.Job("a", []string{"a", "file-\xe9"})
+			},
 			`name of member is "@a": use one that does not begin with "@"`: func(f *flow.Flow) {
 				f.Job("a").Named("@a")
 			},

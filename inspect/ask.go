@@ -13,6 +13,7 @@ import (
 	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/ids"
+	"github.com/265d0351/work/internal/inside"
 	"github.com/265d0351/work/internal/questions"
 	"github.com/265d0351/work/internal/rdb"
 )
@@ -48,7 +49,7 @@ func (i *Inspector) Ask(ctx context.Context, workers []string, name string, payl
 	}
 	encoded, err := questions.Encode("the payload", payload)
 	if err != nil {
-		return nil, fmt.Errorf("message %s was not sent: %w", excerpt.Brief(name), err)
+		return nil, fmt.Errorf("message %s was not sent: %w", excerpt.Brief(name), inside.AsInvalid(err))
 	}
 	if len(name) > questions.MaxName {
 		return nil, fmt.Errorf("message %s was not sent: its name has %d bytes, more than %d", excerpt.Brief(name),

@@ -305,6 +305,11 @@ func TestControlsRefuseWhatCannotBe(t *testing.T) {
 		"the zero time":           i.Reschedule(k.Ctx(), id, time.Time{}),
 		"in a thousand years":     i.Reschedule(k.Ctx(), id, time.Now().AddDate(1000, 0, 0)),
 		"args that do not encode": i.ChangeArgs(k.Ctx(), id, make(chan int)),
+		"args that are not UTF-8": i.ChangeArgs(k.Ctx(), id, []string{"file-\xe9"}),
+		"a message not UTF-8":     i.Send(k.Ctx(), id, "go", "file-\xe9"),
+		"a schedule's args": i.AddSchedule(k.Ctx(), "@daily", "n", work.PeriodicOptions{ID: "s"},
+			[]string{"file-\xe9"}),
+		"the id of a schedule": i.AddSchedule(k.Ctx(), "@daily", "n", work.PeriodicOptions{ID: "file-\xe9"}),
 	}
 	for name, err := range cases {
 		t.Run(name, func(t *testing.T) {

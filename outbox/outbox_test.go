@@ -25,14 +25,15 @@ func TestAnEntryThatCannotBeIsRefusedAndNothingIsWritten(t *testing.T) {
 		return []work.EnqueueOption{work.Unique(work.UniqueOptions{OnConflict: conflict})}
 	}
 	for reason, entry := range map[string]work.Entry{
-		"job name":       {},
-		"WaitReplicas":   {Name: "a", Options: []work.EnqueueOption{work.WaitReplicas(1, time.Second)}},
-		"KeepExisting":   {Name: "a", Options: unique(work.RefuseDuplicate)},
-		"OnConflict":     {Name: "a", Options: unique(work.ReplaceArgs)},
-		"at most":        {Name: "a", Args: []any{strings.Repeat("x", 2<<20)}},
-		"both At and In": {Name: "a", At: time.Now(), In: time.Second},
-		"zero or more":   {Name: "a", In: -time.Second},
-		"option ID":      {Name: "a", Options: []work.EnqueueOption{work.ID("")}},
+		"job name":                  {},
+		"WaitReplicas":              {Name: "a", Options: []work.EnqueueOption{work.WaitReplicas(1, time.Second)}},
+		"KeepExisting":              {Name: "a", Options: unique(work.RefuseDuplicate)},
+		"OnConflict":                {Name: "a", Options: unique(work.ReplaceArgs)},
+		"at most":                   {Name: "a", Args: []any{strings.Repeat("x", 2<<20)}},
+		"(args[0][1]) is not UTF-8": {Name: "a", Args: []any{[]string{"a", "file-\xe9"}}},
+		"both At and In":            {Name: "a", At: time.Now(), In: time.Second},
+		"zero or more":              {Name: "a", In: -time.Second},
+		"option ID":                 {Name: "a", Options: []work.EnqueueOption{work.ID("")}},
 	} {
 		if reason == "option ID" {
 			reason = "job id"

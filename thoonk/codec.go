@@ -3,6 +3,7 @@ package thoonk
 import (
 	"encoding/json"
 
+	"github.com/265d0351/work/internal/exactjson"
 	"github.com/265d0351/work/internal/unquoted"
 )
 
@@ -15,8 +16,8 @@ type Codec[T any] interface {
 // JSON is the codec that is used where none is given.
 type JSON[T any] struct{}
 
-// Encode returns the JSON of the value.
-func (JSON[T]) Encode(value T) ([]byte, error) { return json.Marshal(value) }
+// Encode returns the JSON of the value. Text that is not UTF-8 is an error, which names the field.
+func (JSON[T]) Encode(value T) ([]byte, error) { return exactjson.Marshal(value) }
 
 // Decode reads JSON. Its error quotes nothing of it: the item is in the [DecodeError], and the text gets into logs.
 func (JSON[T]) Decode(item []byte) (T, error) {

@@ -327,6 +327,8 @@ func TestTheBodiesOfRequestsAreComparedAsJSON(t *testing.T) {
 		"order of args": {`{"name":"mail","args":[1,2]}`, `{"name":"mail","args":[2,1]}`, false},
 		"large numbers one apart": {`{"name":"mail","args":[9007199254740993]}`,
 			`{"name":"mail","args":[9007199254740992]}`, false},
+		"halves of pairs": {`{"name":"mail","args":["file-\udce9"]}`,
+			`{"name":"mail","args":["file-\udce8"]}`, false},
 		"what is left out":          {`{"name":"mail"}`, `{"name":"mail","args":[]}`, false},
 		"a number and its text":     {`{"name":"mail","args":[1]}`, `{"name":"mail","args":["1"]}`, false},
 		"the name of the job alone": {`{"name":"mail"}`, `{"name":"nail"}`, false},

@@ -1,9 +1,9 @@
 package exactjson
 
 import (
-	"encoding/json"
 	"fmt"
 
+	"github.com/265d0351/work/internal/invalid"
 	"github.com/265d0351/work/internal/unquoted"
 )
 
@@ -17,14 +17,17 @@ func Decode(text []byte, into any) (err error) {
 	return unquoted.Error(Unmarshal(text, into))
 }
 
-// Encode is json.Marshal of what no error may quote. A MarshalJSON that panics is an error.
+// Encode is Marshal of what no error may quote. A MarshalJSON that panics is an error.
 func Encode(value any) (text []byte, err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			text, err = nil, panicked("encoding", value)
 		}
 	}()
-	text, err = json.Marshal(value)
+	text, err = Marshal(value)
+	if _, ours := err.(*invalid.Error); ours {
+		return nil, err
+	}
 	return text, unquoted.Error(err)
 }
 

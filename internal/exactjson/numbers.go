@@ -1,5 +1,5 @@
-// Package exactjson is encoding/json for the values of programs: it rounds no integer in an any, and where a method of
-// the program panics, that is an error.
+// Package exactjson is encoding/json for the values of programs: it rounds no integer in an any, replaces no byte of a
+// text, and where a method of the program panics, that is an error.
 package exactjson
 
 import (

@@ -44,3 +44,8 @@ func Word(what, word string, most int) error {
 	}
 	return nil
 }
+
+// NotUTF8 is what is said of text that JSON cannot hold.
+func NotUTF8(what string) *Error {
+	return &Error{What: what, Value: "not UTF-8, which JSON cannot hold", Remedy: "encode it, for example as base64"}
+}

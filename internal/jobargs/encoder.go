@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/265d0351/work/internal/errchain"
+	"github.com/265d0351/work/internal/exactjson"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/invalid"
 	"github.com/265d0351/work/internal/rawjson"
@@ -27,11 +28,7 @@ func (l Limits) Encode(dst []byte, job string, args []any) ([]byte, *Apart, erro
 		}
 		begin := e.buffer.Len()
 		if err := e.add(arg); err != nil {
-			return dst, nil, &invalid.Error{
-				What:   fmt.Sprintf("argument %d of job %s", i+1, excerpt.Brief(job)),
-				Value:  fmt.Sprintf("a %T that does not encode as JSON (%s)", arg, excerpt.ErrorText(err)),
-				Remedy: "pass a value that encoding/json can encode", Err: err, // of which add has taken what it quotes
-			}
+			return dst, nil, refused(job, i, arg, err)
 		}
 		if e.buffer.Len()-begin < minShared {
 			continue
@@ -50,6 +47,27 @@ func (l Limits) Encode(dst []byte, job string, args []any) ([]byte, *Apart, erro
 		return dst, nil, err
 	}
 	return append(dst, e.buffer.Bytes()...), apart, nil
+}
+
+// brokenText says where an argument has text that is not UTF-8. Two file names would become one in JSON, and so would
+// two unique jobs.
+type brokenText struct{ path string }
+
+func (e *brokenText) Error() string { return "it has text that is not UTF-8" }
+
+// refused names the argument that does not encode, from 1 on, and as Go writes it the field that is not UTF-8.
+func refused(job string, i int, arg any, err error) error {
+	what := fmt.Sprintf("argument %d of job %s", i+1, excerpt.Brief(job))
+	if broken, is := err.(*brokenText); is {
+		if broken.path != "" {
+			what += fmt.Sprintf(" (args[%d]%s)", i, broken.path)
+		}
+		return invalid.NotUTF8(what)
+	}
+	return &invalid.Error{
+		What: what, Value: fmt.Sprintf("a %T that does not encode as JSON (%s)", arg, excerpt.ErrorText(err)),
+		Remedy: "pass a value that encoding/json can encode", Err: err, // of which add has taken what it quotes
+	}
 }
 
 // EncodeAll appends the JSON array of the arguments to dst, all of them, of at most so many bytes.
@@ -110,9 +128,13 @@ func (e *encoder) addAny(arg any) (err error) {
 			err = fmt.Errorf("its encoding panicked with a %T, whose text may quote it", value)
 		}
 	}()
+	begin := e.buffer.Len()
 	if err := e.json.Encode(arg); err != nil {
 		return unquoted.Error(errchain.Tame(err))
 	}
 	e.buffer.Truncate(e.buffer.Len() - 1) // the line feed that Encode adds
+	if path, broken := exactjson.Broken(arg, e.buffer.Bytes()[begin:]); broken {
+		return &brokenText{path}
+	}
 	return nil
 }

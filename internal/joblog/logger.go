@@ -7,6 +7,7 @@ import (
 	"log/slog"
 
 	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/rawjson"
 	"github.com/265d0351/work/internal/redisclock"
 )
 
@@ -81,9 +82,10 @@ type lineWriter struct{ log *Log }
 
 // Write takes one whole line: that is how slog's handlers write.
 func (w lineWriter) Write(line []byte) (int, error) {
-	if len(line) > MaxLine {
-		return 0, &LongLineError{len(line)}
+	text := rawjson.UTF8(line) // of attributes that encode themselves: slog replaces what is broken in others
+	if len(text) > MaxLine {
+		return 0, &LongLineError{len(text)}
 	}
-	w.log.add(line[:len(line)-1]) // without its line feed
+	w.log.add(text[:len(text)-1]) // without its line feed
 	return len(line), nil
 }

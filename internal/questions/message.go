@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/265d0351/work/internal/exactjson"
 )
 
 // MaxBytes is how large the JSON of a question, or of the value of an answer, may be.
@@ -35,7 +37,7 @@ func Encode(what string, value any) (json.RawMessage, error) {
 	if value == nil {
 		return nil, nil
 	}
-	encoded, err := json.Marshal(value)
+	encoded, err := exactjson.Marshal(value)
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be written as JSON: %w", what, err)
 	}

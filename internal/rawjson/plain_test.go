@@ -29,7 +29,8 @@ func TestKindSaysHowJSONBegins(t *testing.T) {
 
 func TestSoundIsJSONWhateverWasThere(t *testing.T) {
 	t.Parallel()
-	for raw, want := range map[string]string{"": "", "[1, 2]": "[1, 2]", "a\xff<": `"a\ufffd<"`, "{": `"{"`} {
+	for raw, want := range map[string]string{"": "", "[1, 2]": "[1, 2]", "a\xff<": `"a\ufffd<"`, "{": `"{"`,
+		"[\"a\xff<\"]": "[\"a\ufffd<\"]"} {
 		assert.Equal(t, want, string(rawjson.Sound(json.RawMessage(raw))), "%q", raw)
 	}
 }

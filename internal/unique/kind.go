@@ -11,6 +11,7 @@ import (
 
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/invalid"
+	"github.com/265d0351/work/internal/rawjson"
 	"github.com/265d0351/work/internal/unquoted"
 )
 
@@ -114,7 +115,7 @@ func (k Kind) FitsArgs(args Args) error {
 }
 
 func decodeList(args []byte) (list []any, err error) {
-	decoder := json.NewDecoder(bytes.NewReader(args))
+	decoder := json.NewDecoder(bytes.NewReader(rawjson.Distinct(args)))
 	decoder.UseNumber() // large integers stay what they are
 	if err := decoder.Decode(&list); err != nil {
 		return nil, fmt.Errorf("the args cannot be compared: %w", unquoted.Error(err))

@@ -3,17 +3,15 @@
 package api
 
 import (
-	"cmp"
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"strings"
 	"time"
 
+	"github.com/265d0351/work/internal/rawjson"
 	"github.com/265d0351/work/webui/internal/format"
 	"github.com/265d0351/work/webui/internal/visit"
 )
@@ -38,49 +36,6 @@ func wantJSON(v *visit.Visit) error {
 	return nil
 }
 
-// decode reads the body. A field that is not known is refused: one that is misspelt must not be dropped without a word.
-func decode(v *visit.Visit, into any) error {
-	decoder := json.NewDecoder(v.R.Body)
-	decoder.DisallowUnknownFields()
-	err := decoder.Decode(into)
-	if err == nil {
-		_, err = decoder.Token()
-		if err == nil {
-			return visit.BadRequest("something follows the JSON of the body: send one object")
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-	}
-	var tooLong *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLong):
-		return fmt.Errorf("the body has more than %d bytes: %w", tooLong.Limit, tooLong)
-	case errors.Is(err, io.EOF):
-		return visit.BadRequest("the body is empty: send a JSON object")
-	}
-	return badBody(err)
-}
-
-// badBody quotes nothing that may be of the args, since what is refused is logged. Other errors are about other fields:
-// args are taken as they are.
-func badBody(err error) error {
-	var mismatch *json.UnmarshalTypeError
-	var syntax *json.SyntaxError
-	why := ""
-	switch {
-	case errors.As(err, &mismatch):
-		found, _, _ := strings.Cut(mismatch.Value, " ") // a number itself may follow
-		why = fmt.Sprintf("a JSON %s does not fit %s, which takes a %s", found, cmp.Or(mismatch.Field, "it"),
-			mismatch.Type)
-	case errors.As(err, &syntax):
-		why = fmt.Sprintf("it is no JSON, as byte %d shows", syntax.Offset)
-	default:
-		why = err.Error()
-	}
-	return visit.BadRequest("the body is not as it should be: " + why)
-}
-
 // answer sends JSON. It is made before the first byte of it is sent, so that what cannot be written is an error.
 func answer(v *visit.Visit, status int, body any) error {
 	text, err := asJSON(body)
@@ -96,13 +51,14 @@ func answer(v *visit.Visit, status int, body any) error {
 	return nil
 }
 
-// asJSON writes a line. Browsers do not show it as a page, so that HTML in it needs no escapes.
+// asJSON writes a line. Browsers do not show it as a page, so that HTML in it needs no escapes. What an older program
+// has stored may have bytes that are not UTF-8, which are replaced, so that the rest can be read.
 func asJSON(body any) ([]byte, error) {
 	var b strings.Builder
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
 	err := encoder.Encode(body)
-	return []byte(b.String()), err
+	return rawjson.UTF8([]byte(b.String())), err
 }
 
 // listed is the same, and an empty list instead of none: programs loop over it.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -40,6 +41,22 @@ func TestWhatWasBegunTellsHowFarItGot(t *testing.T) {
 			assert.Contains(t, got, `"problem":{"type":"about:blank"`)
 			assert.Contains(t, got, "maxmemory")
 		})
+	}
+}
+
+// Args that an older program has stored may have bytes that are not UTF-8: nobody could read an answer with them.
+func TestAnAnswerIsUTF8WhateverIsStored(t *testing.T) {
+	t.Parallel()
+	v := &visit.Visit{Site: &visit.Site{}}
+	stored := json.RawMessage("[\"file-\xe9\"]")
+	for name, body := range map[string]any{
+		"jobs": jobList{Jobs: shownJobs(v, []*inspect.JobInfo{{ID: "a", Args: stored}})},
+		"args": map[string]json.RawMessage{"args": soundJSON(stored)},
+	} {
+		text, err := asJSON(body)
+		require.NoError(t, err)
+		assert.True(t, utf8.Valid(text) && json.Valid(text), "%s: %q", name, text)
+		assert.Contains(t, string(text), "[\"file-\ufffd\"]", name)
 	}
 }
 

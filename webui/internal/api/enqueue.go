@@ -7,12 +7,12 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/internal/rawjson"
 	"github.com/265d0351/work/webui/internal/format"
 	"github.com/265d0351/work/webui/internal/visit"
 )
@@ -67,11 +67,10 @@ func enqueue(v *visit.Visit) error {
 		return &visit.StatusError{Status: http.StatusNotImplemented,
 			Text: "this program takes no jobs: its webui.Options have no Enqueuer"}
 	}
-	body, err := io.ReadAll(v.R.Body)
+	body, err := bodyOf(v)
 	if err != nil {
-		return fmt.Errorf("the body cannot be read: %w", err)
+		return err
 	}
-	v.R.Body = io.NopCloser(bytes.NewReader(body))
 	var o order
 	if err := decode(v, &o); err != nil {
 		return err
@@ -162,7 +161,7 @@ func enqueueOnce(v *visit.Visit, o *order, entry work.Entry, body []byte) error 
 
 // digestOf is the same for the same JSON, however it is spaced and in whichever order its members are.
 func digestOf(body []byte) (string, error) {
-	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder := json.NewDecoder(bytes.NewReader(rawjson.Distinct(body)))
 	decoder.UseNumber() // large integers stay what they are
 	var value any
 	if err := decoder.Decode(&value); err != nil {

@@ -120,10 +120,14 @@ func otherControls() []visit.Route {
 	}
 }
 
-// command is an action that says that its body is JSON, also when it has none: a form of another site cannot.
+// command is an action that says that its body is JSON, also when it has none: a form of another site cannot. A body
+// that nobody reads must be UTF-8, too.
 func command(path, what string, handle func(*visit.Visit) error) visit.Route {
 	return visit.Action(path, what, func(v *visit.Visit) error {
 		if err := wantJSON(v); err != nil {
+			return err
+		}
+		if _, err := bodyOf(v); err != nil {
 			return err
 		}
 		return handle(v)

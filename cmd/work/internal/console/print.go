@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/265d0351/work/cmd/work/internal/human"
+	"github.com/265d0351/work/internal/rawjson"
 )
 
 // Show prints one thing: a JSON object on a line, or what is said of it to a person.
@@ -57,9 +58,20 @@ func (c *Console) Tell(thing any, text string) error {
 	return c.Show(thing, func(c *Console) []string { return human.Wrap(text, c.Width) })
 }
 
-// NewEncoder writes args as they are stored, which are no HTML.
+// NewEncoder writes args as they are stored, which are no HTML. What an older program has stored may have bytes that are
+// not UTF-8, which no program could read: U+FFFD replaces them.
 func NewEncoder(out io.Writer) *json.Encoder {
-	encoder := json.NewEncoder(out)
+	encoder := json.NewEncoder(textWriter{out})
 	encoder.SetEscapeHTML(false)
 	return encoder
+}
+
+// textWriter makes UTF-8 of JSON, which an encoder writes line by line.
+type textWriter struct{ out io.Writer }
+
+func (w textWriter) Write(line []byte) (int, error) {
+	if _, err := w.out.Write(rawjson.UTF8(line)); err != nil {
+		return 0, err
+	}
+	return len(line), nil
 }
