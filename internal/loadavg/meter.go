@@ -40,6 +40,15 @@ func ParseHung(text string) int {
 	return hung
 }
 
+// AllHang reads how many processors a worker has, as it has told with that load, if all of them hang. It is 0 else.
+func AllHang(load, concurrency string) int {
+	most, err := strconv.Atoi(concurrency)
+	if hung := ParseHung(load); err == nil && hung >= most {
+		return hung
+	}
+	return 0
+}
+
 // sane tells whether JSON can hold them, and they can be what was averaged.
 func (a Averages) sane() bool {
 	for _, one := range []float64{a.One, a.Five, a.Fifteen} {

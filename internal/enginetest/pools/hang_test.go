@@ -23,7 +23,9 @@ type deafHandler struct {
 	release chan struct{}
 }
 
-func newDeafHandler() *deafHandler { return &deafHandler{over: make(chan string, 1000), release: make(chan struct{})} }
+func newDeafHandler() *deafHandler {
+	return &deafHandler{over: make(chan string, 1000), release: make(chan struct{})}
+}
 
 func (d *deafHandler) handle(ctx context.Context, job *work.Job) error {
 	<-ctx.Done()
