@@ -4,6 +4,7 @@ package hung
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/265d0351/work/internal/loadavg"
@@ -28,11 +29,11 @@ func ServingOf(ctx context.Context, store *rdb.Store) (map[string]Serving, error
 	if err != nil {
 		return nil, err
 	}
-	hanging, err := among(ctx, store, ids)
+	hanging, err := Among(ctx, store, ids)
 	if err != nil {
 		return nil, err
 	}
-	hung, err := store.ServedBy(ctx, hanging)
+	hung, err := store.ServedBy(ctx, slices.Collect(maps.Keys(hanging)))
 	byQueue := make(map[string]Serving, len(serving))
 	for queue, workers := range serving {
 		byQueue[queue] = Serving{Workers: workers, Hung: min(hung[queue], workers)}
@@ -40,12 +41,13 @@ func ServingOf(ctx context.Context, store *rdb.Store) (map[string]Serving, error
 	return byQueue, err
 }
 
-// among returns those workers that hang.
-func among(ctx context.Context, store *rdb.Store, ids []string) (hanging []string, err error) {
+// Among returns the workers that hang, with how many processors each of them has.
+func Among(ctx context.Context, store *rdb.Store, ids []string) (map[string]int, error) {
 	told, err := store.Told(ctx, ids, rdb.InfoLoad, "concurrency")
+	hanging := map[string]int{}
 	for i, of := range told {
-		if loadavg.AllHang(of[0], of[1]) > 0 {
-			hanging = append(hanging, ids[i])
+		if processors := loadavg.AllHang(of[0], of[1]); processors > 0 {
+			hanging[ids[i]] = processors
 		}
 	}
 	return hanging, err
