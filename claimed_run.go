@@ -33,25 +33,26 @@ type run struct {
 	trail  *record.Trail  // what happened to it before; record.NoTrail for nothing
 	raw    []byte         // the record as it is stored
 
-	crashes         crash.Record    // of workers that died with it
-	token           int64           // see Job.FencingToken
-	order           int64           // in which it was fetched, among all of its worker
-	fetched         time.Time       // by Redis' clock
-	notBefore       time.Time       // that its rate lets it begin; zero where it may at once
-	ctx             context.Context // of the handler; its session's until it begins
-	attempt         lazyctx.Context // what ctx is, or wraps; it may end before the handler begins
-	stopTimers      func()          // nil without a timeout
-	limit           time.Duration   // of the attempt; 0 is none
-	late            atomic.Int32    // how the handler failed: see timeout.go
-	given           Job             // what job points to
-	older           *run            // in the outbox
-	begun           atomic.Int64    // ns, when the handler was called; 0 before
-	long            longRun         // a log, a state, what it last told
-	unaccounted     atomic.Bool     // Redis has lost its data while it was held
-	unrestored      atomic.Bool     // Redis has forgotten it, and refuses to know it again
-	restored        atomic.Int64    // after which fall of Redis it was stored again: see rewound.Book.Falls
-	settled         atomic.Bool     // its outcome is decided: what the handler returns later does not count
-	cancelRequested atomic.Bool     // it is to end as cancelled: see requestCancel
+	crashes         crash.Record           // of workers that died with it
+	token           int64                  // see Job.FencingToken
+	order           int64                  // in which it was fetched, among all of its worker
+	fetched         time.Time              // by Redis' clock
+	notBefore       time.Time              // that its rate lets it begin; zero where it may at once
+	ctx             context.Context        // of the handler; its session's until it begins
+	attempt         lazyctx.Context        // what ctx is, or wraps; it may end before the handler begins
+	stopTimers      func()                 // nil without a timeout
+	limit           time.Duration          // of the attempt; 0 is none
+	late            atomic.Int32           // how the handler failed: see timeout.go
+	over            workgroup.OvertimeMark // it keeps its processor although its ctx has ended
+	given           Job                    // what job points to
+	older           *run                   // in the outbox
+	begun           atomic.Int64           // ns, when the handler was called; 0 before
+	long            longRun                // a log, a state, what it last told
+	unaccounted     atomic.Bool            // Redis has lost its data while it was held
+	unrestored      atomic.Bool            // Redis has forgotten it, and refuses to know it again
+	restored        atomic.Int64           // after which fall of Redis it was stored again: see rewound.Book.Falls
+	settled         atomic.Bool            // its outcome is decided: what the handler returns later does not count
+	cancelRequested atomic.Bool            // it is to end as cancelled: see requestCancel
 	decision        decision
 	value           any // what the handler returned, while nobody has asked for it
 	hasValue        bool
@@ -220,8 +221,33 @@ func (r *run) cutOff() bool { return errors.Is(context.Cause(r.attempt.Parent), 
 // reportStuck tells of a handler that has not returned although its ctx ended.
 func (r *run) reportStuck(cause error) {
 	if r.begun.Load() != 0 && !r.settled.Load() {
+		r.overtime(nil) // of a cancelled or fenced job: that of a timeout is listed
 		r.worker.events.emit(event.JobStuck{JobRef: r.ref(), Cause: cause})
 	}
+}
+
+// overtime lists the run as one that keeps its processor although its ctx has ended. A batch is listed once, by its
+// lead. report, if any, follows when the handler has not returned some seconds later.
+func (r *run) overtime(report func()) {
+	if b := r.together.Load(); b != nil {
+		r = b.lead()
+	}
+	r.worker.group.overtime.Add(r, &r.over, r.worker.engine.times.Stuck, report)
+}
+
+// title is the run in an error: its id and name, and how many jobs its handler has beside it.
+func (r *run) title() string {
+	title := excerpt.Brief(r.job.ID) + " (" + r.job.Name + ")"
+	if others := len(r.members()) - 1; others > 0 {
+		title += " with " + excerpt.Count(others) + " more"
+	}
+	return title
+}
+
+// vacate leaves the processor to others.
+func (r *run) vacate() {
+	r.worker.group.overtime.End(r, &r.over)
+	r.worker.slots.Vacate()
 }
 
 // discardRetention is how long it is remembered that a job was discarded.

@@ -33,7 +33,8 @@ func (f *fetcher) applyServed() error {
 	}
 	f.waiter.Serve(names)
 	for _, name := range names {
-		f.sampler.meet(name, w.engine.registrationOf(name).options)
+		options := w.engine.registrationOf(name).options
+		f.sampler.Meet(name, options.Priority, options.Together.Most > 0)
 	}
 	followed = true
 	f.listing.Follow(version)
@@ -47,13 +48,13 @@ func (f *fetcher) applyServed() error {
 
 // forgetOthers forgets what the fetcher knows of queues that are not served any more, and returns their names.
 func (f *fetcher) forgetOthers(names []string) (withdrawn []string) {
-	for name := range f.sampler.byName {
+	for name := range f.sampler.Known() {
 		if _, serves := slices.BinarySearch(names, name); !serves {
 			withdrawn = append(withdrawn, name)
 		}
 	}
 	for _, name := range withdrawn {
-		f.sampler.forget(name)
+		f.sampler.Forget(name)
 		f.watch.Forget(name)
 	}
 	return withdrawn

@@ -2,7 +2,6 @@ package work
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,7 +11,9 @@ import (
 
 	"github.com/265d0351/work/internal/errchain"
 	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/healthreport"
 	"github.com/265d0351/work/internal/liveness"
+	"github.com/265d0351/work/internal/workgroup"
 )
 
 // UnhealthyError says what keeps a pool from running jobs. errors.Is and errors.As look into each problem.
@@ -35,6 +36,9 @@ var (
 		"handler does not return")
 	// ErrLoopDown: a background loop has panicked and is about to be started again. A LoopPanicked event has told why.
 	ErrLoopDown = errors.New("this loop does not run: it has panicked, and is started again within seconds")
+	// ErrProcessorsHang: every processor of the pool is held by a job whose time is up (Timeout or Deadline), or that was
+	// cancelled or fenced 5 seconds ago, since its handler ignores its ctx. No job begins until one of them returns.
+	ErrProcessorsHang = errors.New("every processor is held by a handler that does not return although its time is up")
 )
 
 func (e *UnhealthyError) Error() string { return excerpt.Cut(e.text()) }
@@ -53,25 +57,16 @@ func (e *UnhealthyError) Unwrap() []error {
 	return all
 }
 
-func (p HealthProblem) String() string {
-	text := p.Component
-	if p.Worker != "" {
-		text += " of worker " + p.Worker
-	}
-	if !p.Since.IsZero() {
-		text += ", since " + p.Since.Format(time.RFC3339)
-	}
-	return text + ": " + excerpt.ErrorText(p.Err)
-}
+func (p HealthProblem) String() string { return healthreport.Problem(p).String() }
 
 // askTimeout is how long Healthy waits at the most for a heartbeat that it asked for.
 const askTimeout = time.Second
 
 // Healthy returns nil when the pool is started and not stopping, Redis has said within the last three seconds
-// (HeartbeatLife) that every worker of it is registered, and their loops run. Otherwise it returns an
-// *[UnhealthyError]. It looks at what is known; only where the last answer is too old it asks for a heartbeat and waits
-// for it, no longer than a second or until ctx ends. A pool needs no help to become healthy again: it goes on by itself
-// once Redis is back.
+// (HeartbeatLife) that every worker of it is registered, their loops run, and a processor is free or runs a job whose
+// time is not up. Otherwise it returns an *[UnhealthyError]. It looks at what is known; only where the last answer is
+// too old it asks for a heartbeat and waits for it, no longer than a second or until ctx ends. A pool needs no help to
+// become healthy again: it goes on by itself once Redis is back, or a handler returns.
 func (p *WorkerPool) Healthy(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -80,17 +75,46 @@ func (p *WorkerPool) Healthy(ctx context.Context) error {
 
 // healthyBy is Healthy with all the time that ctx has.
 func (p *WorkerPool) healthyBy(ctx context.Context) error {
-	problems := p.problems(liveness.Healthy(p.options.HeartbeatLife))
-	if len(problems) == 0 {
-		return nil
-	}
-	if p.askAgain(ctx, problems) {
-		problems = p.problems(liveness.Healthy(p.options.HeartbeatLife))
+	problems := p.unready()
+	if len(problems) > 0 && p.askAgain(ctx, problems) {
+		problems = p.unready()
 	}
 	if len(problems) == 0 {
 		return nil
 	}
 	return &UnhealthyError{Problems: problems}
+}
+
+// unready are the problems that keep the pool from running jobs now.
+func (p *WorkerPool) unready() []HealthProblem {
+	problems := p.problems(liveness.Healthy(p.options.HeartbeatLife))
+	late := p.hanging()
+	if late == nil {
+		return problems
+	}
+	err := fmt.Errorf("%w: %d processors, jobs %s; have their handlers heed their ctx, and replace this process if none "+
+		"returns", ErrProcessorsHang, p.concurrency, excerpt.Some(len(late), excerpt.Whole/4, ", ", func(i int) string {
+		return late[i].Item.title()
+	}))
+	return append(problems, HealthProblem{Component: "processors", Since: late[p.concurrency-1].Since, Err: err})
+}
+
+// hanging are the runs that keep processors although their time is up, in the order in which it was, if they keep every
+// processor of a started pool: also those that a pool which grows has not taken yet. It is nil else.
+func (p *WorkerPool) hanging() (all []workgroup.Late[run]) {
+	p.mu.Lock()
+	groups, started := p.groups, p.state == poolStarted
+	p.mu.Unlock()
+	hung := 0
+	for _, g := range groups {
+		late := g.late()
+		all, hung = append(all, late...), hung+min(len(late), g.concurrency)
+	}
+	if !started || hung < p.concurrency {
+		return nil
+	}
+	slices.SortFunc(all, workgroup.Late[run].Compare)
+	return all
 }
 
 // problems are those of the pool as a whole, or of its workers.
@@ -193,27 +217,9 @@ func (p *WorkerPool) deadly() []HealthProblem {
 }
 
 func writeHealth(w http.ResponseWriter, problems []HealthProblem) {
-	type shown struct {
-		Component string     `json:"component"`
-		Worker    string     `json:"worker,omitempty"`
-		Since     *time.Time `json:"since,omitempty"`
-		Error     string     `json:"error"`
+	shown := make([]healthreport.Problem, len(problems))
+	for i, problem := range problems {
+		shown[i] = healthreport.Problem(problem)
 	}
-	body := struct {
-		Status   string  `json:"status"`
-		Problems []shown `json:"problems,omitempty"`
-	}{Status: "ok"}
-	status := http.StatusOK
-	for _, problem := range problems {
-		body.Status, status = "failed", http.StatusServiceUnavailable
-		one := shown{Component: problem.Component, Worker: problem.Worker, Error: excerpt.ErrorText(problem.Err)}
-		if !problem.Since.IsZero() {
-			one.Since = &problem.Since
-		}
-		body.Problems = append(body.Problems, one)
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // the one who asks has gone
+	healthreport.Answer(w, shown)
 }

@@ -146,7 +146,7 @@ func (h *heartbeater) beat(ctx context.Context) error {
 	checkins, left := c.heartbeatNews()
 	sent, begun := h.worker.clock.Local(), time.Now()
 	h.sent = begun
-	h.worker.load.Sample(begun, h.worker.processorsBusy())
+	h.worker.load.Sample(begun, h.worker.processorsBusy(), h.worker.group.hung())
 	pulse, err := c.rdb.Beat(ctx, h.conn, rdb.Beat{
 		Life: h.worker.beats.Life, Epoch: c.knownEpoch(), Lease: h.worker.daemons.lease(time.Now()),
 		Waits: h.worker.queues.waiter.Waits(), Ran: c.ran.News(begun), Load: h.worker.load.News(begun),

@@ -132,8 +132,8 @@ func (p *processor) begin(r *run) {
 	if limit, cause := r.timeLimit(r.worker.clock); limit > 0 {
 		r.limit = limit
 		ctx, stopTimer := context.WithTimeoutCause(r.ctx, limit, cause)
-		stuck := time.AfterFunc(limit+r.worker.engine.times.Stuck, func() { r.reportStuck(cause) })
-		r.ctx, r.stopTimers = ctx, func() { stuck.Stop(); stopTimer() }
+		over := time.AfterFunc(limit, func() { r.overtime(func() { r.reportStuck(cause) }) })
+		r.ctx, r.stopTimers = ctx, func() { over.Stop(); stopTimer() }
 	}
 	if r.worker.events.perJob() { // last: an observer may end this goroutine, and another one runs the job
 		r.worker.events.emitHere(event.JobStarted{JobRef: r.ref(), Waited: r.waited()})
@@ -185,7 +185,7 @@ func (p *processor) end(result any, hasResult bool, err error) {
 	if absence := r.absence.Load(); absence != nil {
 		absence.Close() // a goroutine of the handler may wait on
 	}
-	defer r.worker.slots.Vacate()
+	defer r.vacate()
 	defer r.leave()
 	defer r.endContext()
 	r.worker.handOverAfter(r, d, elapsed)

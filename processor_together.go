@@ -92,7 +92,7 @@ func (p *processor) endTogether(b *batchRun, err error) {
 	if absence := lead.absence.Load(); absence != nil {
 		absence.Close()
 	}
-	defer w.slots.Vacate()
+	defer lead.vacate()
 	defer func() {
 		for _, r := range runs {
 			r.leave()

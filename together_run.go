@@ -84,8 +84,8 @@ func (b *batchRun) limit() {
 	}
 	if longest > 0 {
 		ctx, stopTimer := context.WithTimeoutCause(b.ctx, longest, cause)
-		stuck := time.AfterFunc(longest+b.worker.engine.times.Stuck, func() { b.reportStuck(cause) })
-		b.ctx, b.stop = ctx, func() { stuck.Stop(); stopTimer() }
+		over := time.AfterFunc(longest, func() { b.lead().overtime(func() { b.reportStuck(cause) }) })
+		b.ctx, b.stop = ctx, func() { over.Stop(); stopTimer() }
 	}
 	for i, r := range b.runs {
 		r.limit, r.ctx = limits[i], b.ctx

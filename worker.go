@@ -228,6 +228,7 @@ type group struct {
 	first       bool // of its pool: its workers have the daemons of their partitions
 	places      *workgroup.Places
 	runners     *workgroup.Pool[run]
+	overtime    workgroup.Overtime[run]
 	processors  sync.WaitGroup
 	events      *stream
 
@@ -242,6 +243,14 @@ func (g *group) close() {
 		g.processors.Wait()
 	}
 }
+
+// late are the runs that keep a processor although their ctx has ended. A handler that waits for other jobs keeps none.
+func (g *group) late() []workgroup.Late[run] {
+	return g.overtime.Held(func(r *run) bool { a := r.absence.Load(); return a != nil && a.Away() })
+}
+
+// hung is how many processors such runs keep. More may have come back from a wait than there are processors.
+func (g *group) hung() int { return min(len(g.late()), g.concurrency) }
 
 // at is the worker in a partition; nil where there is none.
 func (g *group) at(partition int) *worker {

@@ -54,8 +54,7 @@ func (v *view) endedCounts(ctx context.Context, name string) (EndedCounts, error
 }
 
 // describeEnded reads of jobs in such a place what is needed to tell whether they match.
-func (v *view) describeEnded(ctx context.Context, at *place, jobs []rdb.SeenJob) (now int64, bytes int,
-	err error) {
+func (v *view) describeEnded(ctx context.Context, at *place, jobs []rdb.SeenJob) (now int64, bytes int, err error) {
 	kept, now, bytes, err := v.store.Ended(ctx, endedShelf(at.state, at.name), idsOf(jobs), false)
 	if err != nil {
 		return 0, 0, err

@@ -32,8 +32,7 @@ func (i *Inspector) withFlows(ctx context.Context, id string, members []FlowMemb
 		switch {
 		case info.State == flow.Held && m.State == MemberLost: // its turn has come
 			m.State = MemberWaits
-		case info.State == flow.Running, info.State == flow.Reopening,
-			info.State != "" && m.State == MemberLost:
+		case info.State == flow.Running, info.State == flow.Reopening, info.State != "" && m.State == MemberLost:
 			m.State = MemberState(work.StateRunning)
 		}
 	}

@@ -78,8 +78,7 @@ func (v *view) placed(info *JobInfo) *JobInfo {
 }
 
 // lookUp looks for jobs, a few at a time.
-func (v *view) lookUp(ctx context.Context, ids []string, look lookFunc,
-	visit func(n int, found *rdb.Found)) error {
+func (v *view) lookUp(ctx context.Context, ids []string, look lookFunc, visit func(n int, found *rdb.Found)) error {
 	for from, size := 0, minLookup; from < len(ids); {
 		page := ids[from:min(from+size, len(ids))]
 		found, err := lookedUp(ctx, page, look)

@@ -17,18 +17,19 @@ type QueueNeeds struct {
 	Waiting int       `json:"waiting"`
 	Oldest  time.Time `json:"oldest,omitzero"` // as that of QueueInfo
 	Running int       `json:"running"`
-	Workers int       `json:"workers"` // with a heartbeat, that serve them. With 0 what waits will wait on
+	Workers int       `json:"workers"`       // with a heartbeat, that serve them. With 0 what waits will wait on
+	Hung    int       `json:"hung,omitzero"` // as that of QueueInfo
 }
 
 // needsOf are what there is of a queue of jobs that need labels.
 func needsOf(part *QueueInfo) QueueNeeds {
 	return QueueNeeds{Labels: needs.Of(part.Name), Waiting: part.Waiting, Oldest: part.Oldest, Running: part.Running,
-		Workers: part.Workers}
+		Workers: part.Workers, Hung: part.Hung}
 }
 
 func (q *QueueNeeds) add(one *QueueNeeds) {
 	q.Waiting, q.Running, q.Workers = q.Waiting+one.Waiting, q.Running+one.Running, q.Workers+one.Workers
-	q.Oldest = earlier(q.Oldest, one.Oldest)
+	q.Oldest, q.Hung = earlier(q.Oldest, one.Oldest), q.Hung+one.Hung
 }
 
 // addNeeds adds what another partition has of such queues, or another queue.
@@ -60,7 +61,7 @@ func byName(queues []QueueInfo) []QueueInfo {
 			if part.Waiting+part.Running > 0 {
 				info.addNeeds([]QueueNeeds{part})
 			}
-			one.Workers = 0 // they serve the name as well
+			one.Workers, one.Hung = 0, 0 // they serve the name as well
 		}
 		info.add(one)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/history"
+	"github.com/265d0351/work/internal/hung"
 	"github.com/265d0351/work/internal/inside"
 	"github.com/265d0351/work/internal/invalid"
 	"github.com/265d0351/work/internal/partition"
@@ -38,6 +39,7 @@ type QueueInfo struct {
 	Paused  bool       `json:"paused"`          // the queue is, or all are; with partitions in any of them
 	Limit   *LimitInfo `json:"limit,omitempty"` // nil where there is none
 	Workers int        `json:"workers"`         // with a heartbeat, that serve it. With 0 what waits will wait on
+	Hung    int        `json:"hung,omitzero"`   // of Workers: see WorkerInfo.Hangs. Where all do what waits will wait on
 
 	Done   int64 `json:"done"`   // jobs in the last five full minutes
 	Failed int64 `json:"failed"` // attempts in these minutes that failed, those of Dead among them
@@ -95,13 +97,11 @@ func addQueues(all *[]QueueInfo, ones []QueueInfo) {
 
 func (q *QueueInfo) add(one *QueueInfo) {
 	q.Waiting += one.Waiting
-	q.Parked += one.Parked
-	q.Keys += one.Keys
+	q.Parked, q.Keys = q.Parked+one.Parked, q.Keys+one.Keys
 	q.Running += one.Running
-	q.Workers += one.Workers
+	q.Workers, q.Hung = q.Workers+one.Workers, q.Hung+one.Hung
 	q.Done += one.Done
-	q.Failed += one.Failed
-	q.Dead += one.Dead
+	q.Failed, q.Dead = q.Failed+one.Failed, q.Dead+one.Dead
 	q.Oldest, q.DestroyAt = earlier(q.Oldest, one.Oldest), earlier(q.DestroyAt, one.DestroyAt)
 	q.LastActive = later(q.LastActive, one.LastActive)
 	q.addNeeds(one.Needs)
@@ -259,9 +259,10 @@ func (v *view) claimed(ctx context.Context, infos []QueueInfo) error {
 	if err != nil {
 		return err
 	}
-	serving, err := v.store.Serving(ctx)
+	serving, err := hung.ServingOf(ctx, v.store)
 	for n := range infos {
-		infos[n].Running, infos[n].Workers = running[infos[n].Name], serving[infos[n].Name]
+		name := infos[n].Name
+		infos[n].Running, infos[n].Workers, infos[n].Hung = running[name], serving[name].Workers, serving[name].Hung
 	}
 	return err
 }

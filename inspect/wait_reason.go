@@ -29,6 +29,8 @@ const (
 	WaitUnserved WaitKind = "unserved" // a worker that serves its queue: none is registered
 	WaitNeeds    WaitKind = "needs"    // a worker that serves its queue and has the labels Needs: none is registered
 	WaitBehind   WaitKind = "behind"   // those before it: Ahead
+	// one of the Running processors of the workers that serve its queue: handlers hold all of them beyond their time
+	WaitHung WaitKind = "hung"
 
 	// the end of one of the Running jobs of its key, of which Limit may run at a time
 	WaitKeyLimit WaitKind = "key limit"
@@ -81,6 +83,8 @@ func (w WaitReason) String() string {
 		return "needs " + strings.Join(w.Needs, ", ") + ", which no registered worker that serves its queue has"
 	case WaitBehind:
 		return "behind " + crowd(w.Ahead)
+	case WaitHung:
+		return "every processor that serves its queue (" + strconv.Itoa(w.Running) + ") hangs: see the doctor"
 	}
 	return string(w.Kind)
 }
@@ -119,6 +123,7 @@ func whyQueued(w rdb.Waits, now time.Time, needs []string) []WaitReason {
 	add(paused, WaitReason{Kind: WaitPaused})
 	add(limited && w.Running >= most, WaitReason{Kind: WaitLimit, Limit: most, Running: w.Running})
 	add(w.Quotas.Most > 0, WaitReason{Kind: WaitPool, Limit: w.Quotas.Most, Running: w.Quotas.Held})
+	add(w.Quotas.Hung > 0, WaitReason{Kind: WaitHung, Running: w.Quotas.Hung})
 	add(w.Rate > 0, WaitReason{Kind: WaitRate, Until: now.Add(w.Rate)})
 	add(!w.Served && len(needs) == 0, WaitReason{Kind: WaitUnserved})
 	add(!w.Served && len(needs) > 0, WaitReason{Kind: WaitNeeds, Needs: needs})

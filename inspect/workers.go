@@ -43,6 +43,7 @@ type WorkerInfo struct {
 	Alive   bool         `json:"alive"`
 	Load    Load         `json:"load"`            // as told up to about five seconds ago
 	Wanted  string       `json:"wanted,omitzero"` // "pause", "quiet" or "stop", as somebody has asked for; else ""
+	Hung    int          `json:"hung,omitzero"`   // of its processors: their handlers do not return though their time is up
 	Running []RunningJob `json:"running"`         // oldest first
 	AsOf    time.Time    `json:"as_of"`           // Redis' clock, as all times here
 }
@@ -79,6 +80,9 @@ func TotalProcessors(workers []WorkerInfo) Processors {
 	}
 	return sum
 }
+
+// Hangs reports whether the worker has a heartbeat and can begin no job, since all of its processors are [WorkerInfo.Hung].
+func (w WorkerInfo) Hangs() bool { return w.Alive && w.Hung > 0 && w.Hung >= w.Concurrency }
 
 // TotalLoad is the load of all workers with a heartbeat among these.
 func TotalLoad(workers []WorkerInfo) Load {
@@ -210,9 +214,9 @@ func workerInfo(p rdb.Profile) WorkerInfo {
 	}
 	info := WorkerInfo{
 		ID: p.ID, Host: p.Info["host"], PID: number("pid"), Service: p.Info["service"], Version: p.Info["version"],
-		Go:          p.Info["go"],
-		Concurrency: number("concurrency"), Queues: namesOf(p.Queues), Alive: p.Alive, Wanted: p.Info["wanted"],
-		Load: Load(loadavg.Parse(p.Info[rdb.InfoLoad])), Group: p.Info[rdb.InfoGroup],
+		Go: p.Info["go"], Concurrency: number("concurrency"), Queues: namesOf(p.Queues), Alive: p.Alive,
+		Wanted: p.Info["wanted"], Load: Load(loadavg.Parse(p.Info[rdb.InfoLoad])), Group: p.Info[rdb.InfoGroup],
+		Hung: loadavg.ParseHung(p.Info[rdb.InfoLoad]),
 	}
 	if labels := p.Info[rdb.InfoLabels]; labels != "" {
 		info.Labels = strings.Split(labels, ",")
@@ -250,8 +254,7 @@ func (v *view) running(ctx context.Context, p rdb.Profile) ([]RunningJob, error)
 			jobs[n].CheckIn, jobs[n].Progress, jobs[n].CheckAt = said.Message, said.Progress, said.At
 		}
 	}
-	slices.SortFunc(jobs, func(a,
-		b RunningJob) int {
+	slices.SortFunc(jobs, func(a, b RunningJob) int {
 		return cmp.Or(a.Since.Compare(b.Since), strings.Compare(a.ID, b.ID))
 	})
 	return jobs, nil
@@ -308,8 +311,8 @@ func (i *Inspector) commandOthers(ctx context.Context, told *view, id string, co
 	if of.single() {
 		return nil
 	}
-	groups, err := told.store.GroupsOf(ctx, []string{id})
-	if err != nil || groups[0] == "" {
+	groups, err := told.store.Told(ctx, []string{id}, rdb.InfoGroup)
+	if err != nil || groups[0][0] == "" {
 		return err
 	}
 	answers := ask(ctx, of.without(told.partition), func(v *view, ctx context.Context) (struct{}, error) {
@@ -317,9 +320,9 @@ func (i *Inspector) commandOthers(ctx context.Context, told *view, id string, co
 		if err != nil {
 			return struct{}{}, err
 		}
-		of, err := v.store.GroupsOf(ctx, ids)
+		of, err := v.store.Told(ctx, ids, rdb.InfoGroup)
 		for n := 0; n < len(of) && err == nil; n++ {
-			if of[n] == groups[0] {
+			if of[n][0] == groups[0][0] {
 				_, err = v.store.SendCommand(ctx, ids[n], command)
 			}
 		}

@@ -113,12 +113,23 @@ func queueHolds(q inspect.QueueInfo) string {
 	}
 	add(q.Parked > 0, "limits of keys: "+human.Number(q.Parked)+" parked")
 	add(q.Workers == 0 && q.Waiting > 0, "no worker serves it")
+	add(q.Hung > 0, hungWorkers(q.Hung, q.Workers))
 	for _, n := range q.Needs {
+		add(n.Hung > 0, fmt.Sprintf("%s (%s)", hungWorkers(n.Hung, n.Workers), strings.Join(n.Labels, " and ")))
 		add(q.Workers > 0 && n.Workers == 0 && n.Waiting > 0, fmt.Sprintf("%s need %s, which no worker has",
 			human.Number(n.Waiting), strings.Join(n.Labels, " and ")))
 	}
 	add(!q.DestroyAt.IsZero(), "to be destroyed at "+human.Stamp(q.DestroyAt))
 	return cmp.Or(text, "-")
+}
+
+// hungWorkers says how many of the workers hang.
+func hungWorkers(hung, of int) string {
+	if hung == of {
+		return "handlers beyond their time: every processor of " + human.Counted(of, "worker") + " hangs"
+	}
+	return fmt.Sprintf("handlers beyond their time: every processor of %s of %s workers hangs", human.Number(hung),
+		human.Number(of))
 }
 
 func queueFacts(q inspect.QueueInfo, server inspect.ServerInfo) []console.SummaryLine {

@@ -34,6 +34,7 @@ const (
 	CheckUnknownWorker Check = "unknown-worker"  // belongs all of workers to workers that are known
 	CheckDeadWorker    Check = "dead-worker"     // is each worker alive or being reaped
 	CheckDeafWorker    Check = "deaf-worker"     // knows Redis what each worker serves
+	CheckHungWorker    Check = "hung-worker"     // has each worker a processor that can begin a job
 	CheckEndless       Check = "endless"         // do heartbeats and the lease lapse by themselves
 	CheckReady         Check = "ready"           // does the set of ready queues agree with the queues
 	CheckKeyPlace      Check = "key-place"       // do the places of keys go to those that wait for them
@@ -95,12 +96,14 @@ var checks = map[Check]struct {
 	CheckDeadWorker: {SeverityError,
 		"start any worker pool of this namespace: it puts the jobs of dead workers back"},
 	CheckDeafWorker: {SeverityError, "restart this worker: it gets no jobs"},
-	CheckEndless:    {SeverityError, "a repair lets it lapse in a few seconds; who is alive renews it"},
-	CheckKeyPlace:   {SeverityError, "a repair puts it right, as the janitor of a worker pool does within minutes"},
-	CheckReady:      {SeverityError, "a repair puts the set right: until then no worker may look into the queue"},
-	CheckToken:      {SeverityWarning, "a repair leaves a token"},
-	CheckQueueName:  {SeverityWarning, "a repair adds the name"},
-	CheckUnserved:   {SeverityInfo, "start a worker pool that has a handler of this name"},
+	CheckHungWorker: {SeverityError, "have the handlers of these jobs return when their ctx ends, and restart the " +
+		"process of this worker: the jobs that it holds run elsewhere"},
+	CheckEndless:   {SeverityError, "a repair lets it lapse in a few seconds; who is alive renews it"},
+	CheckKeyPlace:  {SeverityError, "a repair puts it right, as the janitor of a worker pool does within minutes"},
+	CheckReady:     {SeverityError, "a repair puts the set right: until then no worker may look into the queue"},
+	CheckToken:     {SeverityWarning, "a repair leaves a token"},
+	CheckQueueName: {SeverityWarning, "a repair adds the name"},
+	CheckUnserved:  {SeverityInfo, "start a worker pool that has a handler of this name"},
 	CheckOutcome: {SeverityWarning,
 		"a repair keeps an outcome for a day more, and removes a time without an outcome"},
 	CheckLane:   {SeverityInfo, "start a worker pool: its janitor removes them"},

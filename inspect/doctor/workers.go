@@ -11,6 +11,8 @@ import (
 	"github.com/265d0351/work/internal/backoff"
 	"github.com/265d0351/work/internal/deadworker"
 	"github.com/265d0351/work/internal/excerpt"
+	"github.com/265d0351/work/internal/hung"
+	"github.com/265d0351/work/internal/needs"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -166,6 +168,7 @@ type watched struct {
 	still  map[string]bool           // registered workers without heartbeat
 	bodies map[string]bool           // dead workers
 	silent map[string]rdb.QueueFront // queues without token
+	hung   map[string]int            // registered workers of which so many processors hang, which are all
 }
 
 func (w *watched) begin(ctx context.Context) error {
@@ -188,10 +191,13 @@ func (w *watched) begin(ctx context.Context) error {
 	for i, name := range names {
 		w.silent[name] = fronts[i]
 	}
+	if w.hung, err = hung.Among(ctx, w.store, registered); err != nil {
+		return err
+	}
 	return w.again(ctx)
 }
 
-func (w *watched) nothing() bool { return len(w.still)+len(w.bodies)+len(w.silent) == 0 }
+func (w *watched) nothing() bool { return len(w.still)+len(w.bodies)+len(w.silent)+len(w.hung) == 0 }
 
 // again keeps what is as it was.
 func (w *watched) again(ctx context.Context) error {
@@ -217,7 +223,8 @@ func (w *watched) again(ctx context.Context) error {
 			delete(w.silent, name)
 		}
 	}
-	return nil
+	w.hung, err = hung.Among(ctx, w.store, slices.Collect(maps.Keys(w.hung)))
+	return err
 }
 
 func keepOnly(set, present map[string]bool) {
@@ -241,6 +248,9 @@ func (w *watched) report(ctx context.Context) error {
 		}
 		w.find(f)
 	}
+	if err := w.reportHung(ctx); err != nil {
+		return err
+	}
 	names := slices.Sorted(maps.Keys(w.silent))
 	if w.repair && len(names) > 0 {
 		if err := w.store.Wake(ctx, names); err != nil {
@@ -262,4 +272,33 @@ func (w *watched) putBackJobs(ctx context.Context, id string) (jobs int, err err
 		_, dead.Err = dead.Forget(ctx)
 	}
 	return dead.Jobs, dead.Err
+}
+
+// reportHung reports workers of which every processor hangs. Which of the jobs that a worker holds keep them is known
+// to the worker alone: with partitions they may be jobs of another one.
+func (w *watched) reportHung(ctx context.Context) error {
+	for _, id := range slices.Sorted(maps.Keys(w.hung)) {
+		if w.still[id] { // it has no heartbeat, which is a finding already
+			continue
+		}
+		profiles, err := w.store.ProfileOf(ctx, []string{id})
+		if err != nil {
+			return err
+		}
+		held, err := w.store.HeldBy(ctx, id, profiles[0].Queues)
+		if err != nil {
+			return err
+		}
+		slices.SortFunc(held, func(a, b rdb.Holding) int { return a.Since.Compare(b.Since) })
+		holds := "it holds no job of this partition"
+		if len(held) > 0 {
+			holds = "it holds, the oldest first, " + excerpt.Some(len(held), excerpt.Whole/4, ", ", func(i int) string {
+				return excerpt.Brief(held[i].ID) + " (" + needs.Name(held[i].Queue) + ")"
+			})
+		}
+		w.find(Finding{Check: CheckHungWorker, Key: w.store.FullName("worker:" + id + ":info"), ID: id,
+			Detail: countOf(w.hung[id], "processor") + ", which is all that it has, for " + age(time.Since(w.since)) +
+				": handlers do not return although their time is up; " + holds})
+	}
+	return nil
 }

@@ -1,10 +1,12 @@
 // Package loadavg averages over 1, 5 and 15 minutes how many processors of a worker were busy, as a Unix system does
-// with its run queue. It decides nothing.
+// with its run queue, and says how many hang. It decides nothing.
 package loadavg
 
 import (
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -24,6 +26,29 @@ func Parse(text string) Averages {
 	return a
 }
 
+// ParseHung reads how many processors hang from what [Meter.News] has told. Programs of before tell nothing of it, which
+// is 0.
+func ParseHung(text string) int {
+	fields := strings.Fields(text)
+	if len(fields) < 4 {
+		return 0
+	}
+	hung, err := strconv.Atoi(fields[3])
+	if err != nil || hung < 0 {
+		return 0
+	}
+	return hung
+}
+
+// AllHang reads how many processors a worker has, as it has told with that load, if all of them hang. It is 0 else.
+func AllHang(load, concurrency string) int {
+	most, err := strconv.Atoi(concurrency)
+	if hung := ParseHung(load); err == nil && hung >= most {
+		return hung
+	}
+	return 0
+}
+
 // sane tells whether JSON can hold them, and they can be what was averaged.
 func (a Averages) sane() bool {
 	for _, one := range []float64{a.One, a.Five, a.Fifteen} {
@@ -41,13 +66,16 @@ type Meter struct {
 	sampled  time.Time // when, or that it has not begun
 	told     Averages
 	toldAt   time.Time
+
+	hung, toldHung int
 }
 
-// Sample notes that so many processors are busy, as they are taken to have been since the last sample. Each average a
+// Sample notes that so many processors are busy, as they are taken to have been since the last sample, and that so many
+// hang. Each average a
 // becomes a·d + busy·(1-d), where d is e to the power of -elapsed/period: a system with a fixed interval, such as Linux
 // with its five seconds (kernel/sched/loadavg.c), has a constant for d. So an average that was 0 when something began
 // reaches 63% of it after its period.
-func (m *Meter) Sample(now time.Time, busy int) {
+func (m *Meter) Sample(now time.Time, busy, hung int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if elapsed := now.Sub(m.sampled); !m.sampled.IsZero() && elapsed > 0 {
@@ -55,7 +83,7 @@ func (m *Meter) Sample(now time.Time, busy int) {
 		damp(&m.averages.Five, busy, elapsed, 5*time.Minute)
 		damp(&m.averages.Fifteen, busy, elapsed, 15*time.Minute)
 	}
-	m.sampled = now
+	m.sampled, m.hung = now, hung
 }
 
 func damp(average *float64, busy int, elapsed, period time.Duration) {
@@ -66,16 +94,21 @@ func damp(average *float64, busy int, elapsed, period time.Duration) {
 // tellEvery is how often they are told at the most.
 const tellEvery = 5 * time.Second
 
-// News is what is to be told now; "" where that is as told before, or was told just now. Whoever does not get it to
-// Redis calls [Meter.Untold].
+// News returns the text for Redis: the averages, and the number of processors that hang behind them if some do. It is
+// empty where Redis knows that text, or was told another just now; a change of that number does not wait. Callers that
+// do not get it to Redis call [Meter.Untold].
 func (m *Meter) News(now time.Time) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	text := m.averages.String()
-	if text == m.told.String() || !m.toldAt.IsZero() && now.Sub(m.toldAt) < tellEvery {
+	if m.hung == m.toldHung &&
+		(text == m.told.String() || !m.toldAt.IsZero() && now.Sub(m.toldAt) < tellEvery) {
 		return ""
 	}
-	m.told, m.toldAt = m.averages, now
+	m.told, m.toldAt, m.toldHung = m.averages, now, m.hung
+	if m.hung > 0 {
+		text += " " + strconv.Itoa(m.hung)
+	}
 	return text
 }
 

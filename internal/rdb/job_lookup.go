@@ -216,9 +216,8 @@ func (l *lookup) call(i int) redisconn.Call {
 	k, h := l.store.keys, l.hints[i]
 	queue, worker := k.queue(h.queue), k.worker(cmp.Or(h.worker, "nobody")) // who has no keys
 	keys := append(make([]string, 0, 19+len(l.workers)), k.jobs, k.trail, k.crashes, k.outcomes, k.claimed, k.names,
-		k.scheduled, k.retry,
-		k.morgue, k.stalled, k.cancelled, k.limits, k.workers, queue.queue, queue.running, queue.rate, worker.heart,
-		worker.running, k.turns)
+		k.scheduled, k.retry, k.morgue, k.stalled, k.cancelled, k.limits, k.workers, queue.queue, queue.running,
+		queue.rate, worker.heart, worker.running, k.turns)
 	if h.waiting {
 		for _, id := range l.workers {
 			keys = append(keys, k.worker(id).queues)
@@ -231,8 +230,7 @@ func parseFound(id string, value any) Found {
 	r := redisconn.Read("inspect/lookup", value)
 	f := Found{
 		ID: id, Where: Where(r.Text()), Time: fromMillis(r.Number()), Record: r.Bytes(), Trail: r.Bytes(),
-		Crashes: r.Text(),
-		Outcome: r.Bytes(), Flagged: r.Number() == 1, Queue: r.Text(),
+		Crashes: r.Text(), Outcome: r.Bytes(), Flagged: r.Number() == 1, Queue: r.Text(),
 	}
 	switch f.Where {
 	case WhereClaimed:

@@ -5,14 +5,17 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/265d0351/work/internal/loadavg"
 	"github.com/265d0351/work/internal/needs"
 	"github.com/265d0351/work/internal/redisconn"
 )
 
-// Quotas is what is known of the pools that serve a queue, where each of them runs as many of its jobs as it may.
+// Quotas is what is known of the pools that serve a queue, where each of them runs as many of its jobs as it may, or
+// has no processor for them.
 type Quotas struct {
 	Most int // that all these pools may run; 0: some of them may run more, or that could not be seen
 	Held int // that they do
+	Hung int // processors of those pools, of which none is free or will be soon; 0: some are not known to hang
 }
 
 // The fields of worker:<id>:info by which a pool tells how many jobs of some names it runs at once.
@@ -25,6 +28,7 @@ const (
 type askedWorker struct {
 	id, pool string
 	rests    bool // it takes nothing whatever its quota is
+	hung     int  // processors, if all of them hang
 	most     map[string]int
 }
 
@@ -45,7 +49,7 @@ func (l *lookup) quotas(ctx context.Context) error {
 		return err
 	}
 	for queue := range waiting {
-		if !slices.ContainsFunc(workers, func(w askedWorker) bool { return w.most[needs.Name(queue)] > 0 }) {
+		if !slices.ContainsFunc(workers, func(w askedWorker) bool { return w.hung+w.most[needs.Name(queue)] > 0 }) {
 			continue
 		}
 		if waiting[queue], err = l.used(ctx, queue, workers); err != nil {
@@ -64,7 +68,7 @@ func (l *lookup) askQuotas(ctx context.Context) ([]askedWorker, error) {
 	calls := make([]redisconn.Call, len(l.workers))
 	for i, id := range l.workers {
 		calls[i] = redisconn.Call{Command: "HMGET",
-			Args: []any{l.store.keys.worker(id).info, InfoQuotas, InfoPool, "wanted"}}
+			Args: []any{l.store.keys.worker(id).info, InfoQuotas, InfoPool, "wanted", InfoLoad, "concurrency"}}
 	}
 	values, err := l.try(ctx, calls)
 	if err != nil {
@@ -79,6 +83,7 @@ func (l *lookup) askQuotas(ctx context.Context) ([]askedWorker, error) {
 		r := redisconn.Read("HMGET", value)
 		quotas := r.Bytes()
 		workers[i] = askedWorker{id: l.workers[i], pool: r.Text(), rests: r.Text() != ""}
+		workers[i].hung = loadavg.AllHang(r.Text(), r.Text())
 		if r.Err() != nil {
 			return nil, r.Err()
 		}
@@ -89,7 +94,7 @@ func (l *lookup) askQuotas(ctx context.Context) ([]askedWorker, error) {
 	return workers, nil
 }
 
-// used looks whether every pool that serves the queue has used up its quota of it.
+// used looks whether every pool that serves the queue has used up its quota of it, and whether every one hangs.
 func (l *lookup) used(ctx context.Context, queue string, workers []askedWorker) (Quotas, error) {
 	calls := make([]redisconn.Call, 0, 2*len(workers))
 	for _, w := range workers {
@@ -101,23 +106,25 @@ func (l *lookup) used(ctx context.Context, queue string, workers []askedWorker) 
 	if err != nil {
 		return Quotas{}, err
 	}
-	pools, all := map[string]Quotas{}, Quotas{}
+	pools, all, room, able := map[string]Quotas{}, Quotas{}, false, false
 	for i, w := range workers {
 		serves, _ := values[2*i].(int64)
 		held, _ := values[2*i+1].(int64)
-		switch {
-		case serves == 0 || w.rests:
-		case w.most[needs.Name(queue)] == 0:
-			return Quotas{}, nil
-		default:
-			pools[w.pool] = Quotas{Most: w.most[needs.Name(queue)], Held: pools[w.pool].Held + int(held)}
+		if serves == 0 || w.rests {
+			continue
 		}
+		most := w.most[needs.Name(queue)]
+		pools[w.pool] = Quotas{Most: most, Held: pools[w.pool].Held + int(held)}
+		all.Hung, room, able = all.Hung+w.hung, room || most == 0, able || w.hung == 0
 	}
 	for _, pool := range pools {
-		if pool.Held < pool.Most {
-			return Quotas{}, nil
-		}
-		all.Most, all.Held = all.Most+pool.Most, all.Held+pool.Held
+		all.Most, all.Held, room = all.Most+pool.Most, all.Held+pool.Held, room || pool.Held < pool.Most
+	}
+	if room {
+		all.Most, all.Held = 0, 0
+	}
+	if able {
+		all.Hung = 0
 	}
 	return all, nil
 }

@@ -221,8 +221,7 @@ func (s *Store) Unsupported(ctx context.Context, claims []Holding) ([]Holding, e
 	const questions = 5
 	calls := make([]redisconn.Call, 0, questions*len(claims))
 	for _, h := range claims {
-		calls = append(calls,
-			redisconn.Call{Command: "SISMEMBER", Args: []any{s.keys.workers, h.Worker}},
+		calls = append(calls, redisconn.Call{Command: "SISMEMBER", Args: []any{s.keys.workers, h.Worker}},
 			redisconn.Call{Command: "SISMEMBER", Args: []any{s.keys.dead, h.Worker}},
 			redisconn.Call{Command: "LPOS", Args: []any{s.keys.worker(h.Worker).inprocess(h.Queue), h.Element()}},
 			redisconn.Call{Command: "PTTL", Args: []any{s.keys.worker(h.Worker).heart}},

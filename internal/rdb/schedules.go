@@ -112,8 +112,7 @@ func (s *Store) SchedulesOf(ctx context.Context, ids []string) ([]Schedule, erro
 	page := make([]Schedule, 0, len(ids))
 	var calls []redisconn.Call
 	for batch := range slices.Chunk(ids, MaxBatch) {
-		calls = append(calls,
-			redisconn.Call{Command: "HMGET", Args: appendTexts([]any{s.keys.schedules}, batch)},
+		calls = append(calls, redisconn.Call{Command: "HMGET", Args: appendTexts([]any{s.keys.schedules}, batch)},
 			redisconn.Call{Command: "HMGET", Args: appendTexts([]any{s.keys.ticks}, batch)})
 	}
 	replies, err := s.pipelines(ctx, maxPipeline, calls)

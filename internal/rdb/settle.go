@@ -70,8 +70,7 @@ type Older struct {
 func (w *Worker) Complete(ended []Ended) redisconn.Call {
 	k := w.store.keys
 	keys := append(make([]string, 0, 10+16), k.claimed, k.jobs, k.trail, k.crashes, k.outcomes, k.outcomesUntil,
-		k.limits,
-		k.cancelled, k.waited, k.done)
+		k.limits, k.cancelled, k.waited, k.done)
 	groups := groupEnded(ended)
 	args := append(make([]any, 0, 1+3*len(groups)+len(ended)), len(groups))
 	place := make([]int, len(ended)) // of each job in the call, the first is 1

@@ -167,8 +167,7 @@ func (w *Worker) Beat(ctx context.Context, conn redisconn.Conn, beat Beat) (Puls
 		Script: beatScript,
 		Keys: []string{
 			w.keys.heart, k.workers, k.epoch, k.lease, k.scheduled, k.retry, w.keys.running, k.claimed,
-			k.revision, w.keys.info, k.cancelled, k.deadlines, k.deputy, k.ready, w.keys.queues,
-			k.layout, k.lanes,
+			k.revision, w.keys.info, k.cancelled, k.deadlines, k.deputy, k.ready, w.keys.queues, k.layout, k.lanes,
 		},
 		Args: args,
 	}}, beat.Along...)...)

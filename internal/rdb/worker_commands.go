@@ -40,18 +40,21 @@ func (s *Store) SendCommand(ctx context.Context, worker string, command Command)
 	return n == 1, err
 }
 
-// GroupsOf returns the groups of workers, "" of those that have told none: see [InfoGroup].
-func (s *Store) GroupsOf(ctx context.Context, workers []string) ([]string, error) {
+// Told returns some fields of what workers have told, such as [InfoGroup]. One that was not told is empty.
+func (s *Store) Told(ctx context.Context, workers []string, fields ...string) ([][]string, error) {
 	calls := make([]redisconn.Call, len(workers))
 	for i, id := range workers {
-		calls[i] = redisconn.Call{Command: "HGET", Args: []any{s.keys.worker(id).info, InfoGroup}}
+		calls[i] = redisconn.Call{Command: "HMGET", Args: appendTexts([]any{s.keys.worker(id).info}, fields)}
 	}
 	values, err := s.brief(ctx, calls)
-	groups := make([]string, len(values))
+	told := make([][]string, len(values))
 	for i, value := range values {
-		groups[i] = Word(value)
+		r := redisconn.Read("HMGET", value)
+		for range fields {
+			told[i] = append(told[i], r.Text())
+		}
 	}
-	return groups, err
+	return told, err
 }
 
 // Pinged tells whether a worker has not answered yet.

@@ -20,6 +20,13 @@ type Absence struct {
 	hurry    context.CancelFunc // has the one that returns go on without a place; nil while none does
 }
 
+// Away reports whether the place is left. One that waits to take a place again has none.
+func (a *Absence) Away() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.away
+}
+
 // Begin notes that a goroutine waits. End must follow, unless there is an error, which is that of Leave.
 func (a *Absence) Begin() error {
 	a.mu.Lock()

@@ -157,10 +157,13 @@ func ofQueues(queues []inspect.QueueInfo, all bool) []Alert {
 // ofWorkers knows of no others only where all partitions have answered.
 func ofWorkers(ctx context.Context, workers []inspect.WorkerInfo, s State) []Alert {
 	var found []Alert
-	var stuck, lost []string
+	var stuck, lost, hung []string
 	for _, w := range workers {
 		if !w.Alive {
 			lost = append(lost, w.ID+" ("+format.Counted(len(w.Running), "job", "jobs")+")")
+		}
+		if w.Hangs() {
+			hung = append(hung, w.ID+" ("+format.Counted(w.Hung, "processor", "processors")+")")
 		}
 		for _, job := range w.Running {
 			if Stuck(job, s.Now, s.StuckAfter) {
@@ -181,6 +184,10 @@ func ofWorkers(ctx context.Context, workers []inspect.WorkerInfo, s State) []Ale
 		found = append(found, Alert{Rule: WorkersLost, Bad: true,
 			Text: "Workers without a heartbeat, whose jobs will run elsewhere: " +
 				format.Names(lost), Link: "workers"})
+	}
+	if len(hung) > 0 {
+		found = append(found, Alert{Rule: WorkersHung, Bad: true, Text: "Workers that begin no job, since handlers hold " +
+			"every processor beyond their time: " + format.Names(hung), Link: "workers"})
 	}
 	if len(stuck) > 0 {
 		found = append(found, Alert{Rule: JobsStuck, Bad: true,

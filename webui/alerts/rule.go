@@ -37,6 +37,7 @@ const (
 	AllPaused      Rule = "all-paused"      // a note
 	NoWorkers      Rule = "no-workers"      // none is registered; a note while partitions are away
 	WorkersLost    Rule = "workers-lost"    // some have no heartbeat
+	WorkersHung    Rule = "workers-hung"    // every processor of some is held by a handler whose time is up
 	JobsStuck      Rule = "jobs-stuck"      // some have run for long without a word
 	JobsCrash      Rule = "jobs-crash"      // workers have died with them, more than once
 )
@@ -45,5 +46,6 @@ const (
 func Rules() []Rule {
 	return []Rule{RedisAway, PartitionsAway, RedisEvicts, RedisReplica, RedisUnsaved, RedisFull,
 		RedisEvicted, RedisNoLog, QueuesBroken,
-		QueuesUnserved, LabelsMissing, QueuesPaused, AllPaused, NoWorkers, WorkersLost, JobsStuck, JobsCrash}
+		QueuesUnserved, LabelsMissing, QueuesPaused, AllPaused, NoWorkers, WorkersLost, WorkersHung,
+		JobsStuck, JobsCrash}
 }

@@ -25,11 +25,11 @@ func (r queueRow) Held() bool { return held(&r.QueueInfo) > 0 }
 
 // held is how many jobs of a queue wait for what does not come by itself.
 func held(q *inspect.QueueInfo) (n int) {
-	if q.Paused || q.Workers == 0 {
+	if q.Paused || q.Workers == q.Hung {
 		return q.Waiting
 	}
 	for _, need := range q.Needs {
-		if need.Workers == 0 {
+		if need.Workers == need.Hung {
 			n += need.Waiting
 		}
 	}

@@ -27,6 +27,8 @@ func WorkerState(w inspect.WorkerInfo) string {
 	switch {
 	case !w.Alive:
 		return "no heartbeat"
+	case w.Hangs():
+		return "hung"
 	case w.Wanted == "":
 		return "at work"
 	}

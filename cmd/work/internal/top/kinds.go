@@ -70,6 +70,8 @@ func queueState(q queueFigures) string {
 		return "paused"
 	case q.Workers == 0 && q.Waiting > 0:
 		return "unserved"
+	case q.Hung > 0 && q.Hung == q.Workers:
+		return "hung"
 	}
 	return ""
 }
