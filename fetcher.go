@@ -11,7 +11,6 @@ import (
 	"github.com/265d0351/work/internal/healthreport"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisconn"
-	"github.com/265d0351/work/internal/sampler"
 	"github.com/265d0351/work/internal/workgroup"
 )
 
@@ -19,7 +18,7 @@ import (
 // from what the fetches answer; when none has, it waits for a token instead of asking.
 type fetcher struct {
 	worker  *worker
-	sampler *sampler.Sampler
+	sampler *prioritySampler
 	health  healthreport.Reporter
 	*queues
 
@@ -51,14 +50,13 @@ const (
 
 func newFetcher(w *worker) *fetcher {
 	p, names := w.engine, w.engine.servedQueues()
-	draws := sampler.New(nil)
+	sampler := newPrioritySampler(nil)
 	for _, name := range names {
-		options := p.registrationOf(name).options
-		draws.Meet(name, options.Priority, options.Together.Most > 0)
+		sampler.meet(name, p.registrationOf(name).options)
 	}
 	return &fetcher{
 		ahead: &w.ahead, lineOver: true,
-		worker: w, queues: w.queues, sampler: draws,
+		worker: w, queues: w.queues, sampler: sampler,
 		health: healthreport.Reporter{Component: "fetcher", Emit: w.events.emit},
 		limit:  w.slots.Room(), broken: map[string]bool{}, refused: map[string]error{},
 		refusals: healthreport.Reporter{Component: "fetcher, claims that nobody holds", Emit: w.events.emit},
@@ -109,13 +107,13 @@ func (f *fetcher) step(ctx context.Context, free int) error {
 		return f.withoutRoom()
 	}
 	f.reopen()
-	if f.sampler.Idle() {
+	if f.sampler.idle() {
 		return f.waitForWork(ctx)
 	}
-	if name := f.sampler.Together(); name != "" {
+	if name := f.sampler.together(); name != "" {
 		return f.fetchTogether(name, free, false)
 	}
-	return f.fetch(f.sampler.Draw(min(free, f.limit)))
+	return f.fetch(f.sampler.draw(min(free, f.limit)))
 }
 
 // begin fetches from what it serves before it waits for a call, which takes two round trips more, and before the first
@@ -127,8 +125,8 @@ func (f *fetcher) begin(free int) error {
 	if len(names) > rdb.MaxQueues || w.slots.Shared() || w.resting() || free <= 0 || w.gatherers != nil {
 		return nil
 	}
-	f.sampler.AddAll(names)
-	return f.fetch(f.sampler.Draw(min(free, f.limit)))
+	f.sampler.addAll(names)
+	return f.fetch(f.sampler.draw(min(free, f.limit)))
 }
 
 // fetch asks for jobs, or with no shares only which queues are ready.
@@ -147,7 +145,7 @@ func (f *fetcher) fetch(shares []rdb.Share) error {
 		places = 1
 	}
 	w.slots.KeepOnly(places)
-	interval := max(askInterval, askPerQueue*time.Duration(f.sampler.Active()))
+	interval := max(askInterval, askPerQueue*time.Duration(len(f.sampler.active)))
 	ask := len(shares) == 0 || time.Since(f.asked) > interval
 	ctx, cancel := context.WithTimeout(w.life, fetchTimeout)
 	defer cancel()
@@ -198,7 +196,7 @@ func (f *fetcher) take(c *session, fetched *rdb.Fetched, wanted int) {
 	}
 	c.rdb.Recycle(fetched.Jobs)
 	w.slots.EndTurn()
-	if !f.sampler.Idle() && w.slots.Places().Full() {
+	if !f.sampler.idle() && w.slots.Places().Full() {
 		w.host.requestWorker()
 	}
 	// last: an observer may end this goroutine, and nothing must be left to do then
@@ -212,7 +210,7 @@ func (f *fetcher) take(c *session, fetched *rdb.Fetched, wanted int) {
 func (f *fetcher) reserve(shares []rdb.Share, wanted int) []rdb.Share {
 	shares, full := f.watch.Reserve(shares, wanted)
 	for _, name := range full {
-		f.sampler.Remove(name)
+		f.sampler.remove(name)
 	}
 	f.flushHeld(full...)
 	for _, share := range shares {
@@ -248,27 +246,27 @@ func (f *fetcher) noteReady(shares []rdb.Share, fetched rdb.Fetched) {
 		gave[fetched.Jobs[i].Queue]++
 	}
 	for name, wait := range fetched.Held {
-		f.sampler.Remove(name)
+		f.sampler.remove(name)
 		f.watch.Hold(name, wait, gave[name])
 	}
 	for name, wait := range fetched.Later {
 		f.watch.Remind(name, wait)
 	}
-	f.sampler.Learn(shares, len(fetched.Jobs), func(queue string) int { return gave[queue] })
+	f.sampler.learn(shares, len(fetched.Jobs), func(queue string) int { return gave[queue] })
 	for _, share := range shares {
-		f.sampler.Charge(share.Queue, gave[share.Queue])
+		f.sampler.charge(share.Queue, gave[share.Queue])
 		if gave[share.Queue] < share.Jobs {
-			f.sampler.Remove(share.Queue)
+			f.sampler.remove(share.Queue)
 		}
 	}
 	if fetched.Asked {
 		f.asked = time.Now()
-		f.listing.Expect(f.sampler.SetReady(f.watch.Askable(fetched.Ready)))
+		f.listing.Expect(f.sampler.setReady(f.watch.Askable(fetched.Ready)))
 	}
 	// A queue that was named, gave nothing and is still called ready has a broken key: not to be asked again at once.
 	if len(fetched.Jobs) == 0 {
 		for _, share := range shares {
-			f.sampler.Remove(share.Queue)
+			f.sampler.remove(share.Queue)
 		}
 	}
 	for _, key := range fetched.Broken {

@@ -33,8 +33,7 @@ func (f *fetcher) applyServed() error {
 	}
 	f.waiter.Serve(names)
 	for _, name := range names {
-		options := w.engine.registrationOf(name).options
-		f.sampler.Meet(name, options.Priority, options.Together.Most > 0)
+		f.sampler.meet(name, w.engine.registrationOf(name).options)
 	}
 	followed = true
 	f.listing.Follow(version)
@@ -48,13 +47,13 @@ func (f *fetcher) applyServed() error {
 
 // forgetOthers forgets what the fetcher knows of queues that are not served any more, and returns their names.
 func (f *fetcher) forgetOthers(names []string) (withdrawn []string) {
-	for name := range f.sampler.Known() {
+	for name := range f.sampler.byName {
 		if _, serves := slices.BinarySearch(names, name); !serves {
 			withdrawn = append(withdrawn, name)
 		}
 	}
 	for _, name := range withdrawn {
-		f.sampler.Forget(name)
+		f.sampler.forget(name)
 		f.watch.Forget(name)
 	}
 	return withdrawn

@@ -47,7 +47,7 @@ func (f *fetcher) waitForTurn(ctx context.Context) int {
 		return 0
 	}
 	f.claimUnconfirmed()
-	if f.sampler.Idle() {
+	if f.sampler.idle() {
 		return f.waitWithoutWork(ctx)
 	}
 	news := func() bool { return f.hasNews() || w.resting() }
@@ -63,8 +63,8 @@ func (f *fetcher) waitForTurn(ctx context.Context) int {
 // claimUnconfirmed has the queues that a poll saw take part at once if there is no room: the others know what their
 // partitions have, and would go on among themselves. By its turn the moment that called workers have is over, mostly.
 func (f *fetcher) claimUnconfirmed() {
-	if len(f.unconfirmed) > 0 && f.sampler.Idle() && !f.worker.slots.Spare() {
-		f.sampler.AddAll(f.unconfirmed)
+	if len(f.unconfirmed) > 0 && f.sampler.idle() && !f.worker.slots.Spare() {
+		f.sampler.addAll(f.unconfirmed)
 		f.unconfirmed = nil
 	}
 }
@@ -97,9 +97,9 @@ func (f *fetcher) withoutRoom() error {
 	if err := f.callOthersForRates(); err != nil {
 		return err
 	}
-	if turned := w.slots.Turned(); w.slots.Shared() && f.sampler.Idle() && f.idleLook.due(turned) {
+	if turned := w.slots.Turned(); w.slots.Shared() && f.sampler.idle() && f.idleLook.due(turned) {
 		err := f.fetch(nil)
-		f.idleLook.looked(turned, f.sampler.Idle())
+		f.idleLook.looked(turned, f.sampler.idle())
 		return err
 	}
 	return nil
@@ -111,7 +111,7 @@ func (f *fetcher) fetchTogether(queue string, free int, called bool) error {
 	g := f.worker.gathererOf(queue)
 	wanted := g.room.Reserve(g.wanted(free))
 	if wanted == 0 {
-		f.sampler.Remove(queue)
+		f.sampler.remove(queue)
 		f.watch.Shut(queue, g.room)
 		g.open.Flush(1) // what could join it has no room either
 		if called {

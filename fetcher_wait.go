@@ -134,7 +134,7 @@ func (f *fetcher) returnUntaken() {
 // for them.
 func (f *fetcher) callOthersForRates() error {
 	names := f.watch.HandOn()
-	f.sampler.AddAll(names)
+	f.sampler.addAll(names)
 	return f.callOthers(names)
 }
 
@@ -193,7 +193,7 @@ func (f *fetcher) waitForWork(ctx context.Context) error {
 		return f.fetchFromCalled(name)
 	}
 	f.reopen()
-	if !f.sampler.Idle() || why == subscription.ByWakeup {
+	if !f.sampler.idle() || why == subscription.ByWakeup {
 		f.unconfirmed = unconfirmed
 		return nil
 	}
@@ -212,7 +212,7 @@ func (f *fetcher) fetchFromCalled(name string) error {
 		return f.callOthers([]string{name})
 	}
 	f.watch.Called(name)
-	f.sampler.Add(name)
+	f.sampler.add(name)
 	free := w.slots.Free() // more than before the wait, if anything
 	if w.slots.Shared() {
 		if free = w.slots.Turn(f.limit); free <= 0 { // the processors are busy with jobs of other partitions by now
@@ -222,7 +222,7 @@ func (f *fetcher) fetchFromCalled(name string) error {
 	if w.gathererOf(name) != nil {
 		return f.fetchTogether(name, free, true)
 	}
-	return f.fetch(f.sampler.DrawWith(min(free, f.limit), name))
+	return f.fetch(f.sampler.drawWith(min(free, f.limit), name))
 }
 
 // poll asks which queues have jobs, since a call may have been lost.
@@ -230,9 +230,9 @@ func (f *fetcher) poll(ctx context.Context, why subscription.Woken, unconfirmed 
 	err := f.fetch(nil)
 	switch {
 	case err != nil:
-	case !f.sampler.Idle() && why != subscription.ByTrouble:
+	case !f.sampler.idle() && why != subscription.ByTrouble:
 		f.confirm(unconfirmed)
-	case f.sampler.Idle() && why == subscription.ByTrouble:
+	case f.sampler.idle() && why == subscription.ByTrouble:
 		backoff.Pause(ctx, f.waiter.Backoff())
 	}
 	return err
@@ -241,16 +241,16 @@ func (f *fetcher) poll(ctx context.Context, why subscription.Woken, unconfirmed 
 // confirm forgets the queues that were seen to have work just now and were not before: others may have been called for
 // them. What is still there at the next poll, a moment later, is fetched.
 func (f *fetcher) confirm(before []string) {
-	ready := f.sampler.Ready()
-	f.sampler.SetReady(slices.DeleteFunc(slices.Clone(ready),
+	ready := f.sampler.ready()
+	f.sampler.setReady(slices.DeleteFunc(slices.Clone(ready),
 		func(name string) bool { return !slices.Contains(before, name) }))
-	if f.sampler.Idle() {
+	if f.sampler.idle() {
 		f.unconfirmed = ready
 	}
 }
 
 // reopen lets those queues take part again that may be asked by now.
-func (f *fetcher) reopen() { f.sampler.AddAll(f.watch.Reopened()) }
+func (f *fetcher) reopen() { f.sampler.addAll(f.watch.Reopened()) }
 
 // resting tells whether the worker fetches nothing because it is to, because it is about to leave, because nothing may
 // run until a heartbeat is answered, or because it is too old for the namespace.

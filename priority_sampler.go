@@ -1,28 +1,25 @@
-// Package sampler decides how many jobs a fetcher asks from which queue. It never speaks to Redis.
-package sampler
+package work
 
 import (
 	"cmp"
-	"iter"
-	"maps"
 	"slices"
 
 	"github.com/265d0351/work/internal/rdb"
 )
 
-// Sampler decides how many jobs to ask from which queue. Among the queues that have work, each gets a share of
+// prioritySampler decides how many jobs to ask from which queue. Among the queues that have work, each gets a share of
 // the jobs in proportion to its priority: equal ones take turns, and none that has work starves.
 //
 // It is stride scheduling (Waldspurger and Weihl, 1995): each queue has a pass that grows by jobs/priority as it is
 // served, and the one with the smallest pass is next. A draw takes small lots instead of single jobs, since ten jobs
 // from one queue cost Redis less than one from each of ten; the passes even that out over the next draws.
-type Sampler struct {
+type prioritySampler struct {
 	active []*stride // queues that are known to have work
 	byName map[string]*stride
 	floor  float64 // the smallest pass of those that have work: where a queue joins that has just got some
 
 	batches int // how many of the queues that have work give their jobs together
-	spares  int // how many queues the next fetch names to fill up from: see Learn
+	spares  int // how many queues the next fetch names to fill up from: see learn
 }
 
 type stride struct {
@@ -43,33 +40,29 @@ const spareQueues = 2
 // fairer, fewer make it cheaper for Redis; over many draws the shares are the same.
 const batchesPerDraw = 2
 
-// New makes a sampler that knows queues by these priorities, and of none that it has work.
-func New(priorities map[string]int) *Sampler {
-	s := &Sampler{byName: make(map[string]*stride, len(priorities)), spares: spareQueues}
+func newPrioritySampler(priorities map[string]int) *prioritySampler {
+	s := &prioritySampler{byName: make(map[string]*stride, len(priorities)), spares: spareQueues}
 	for name, priority := range priorities {
-		s.Meet(name, priority, false)
+		s.meet(name, JobOptions{Priority: priority})
 	}
 	return s
 }
 
-// Meet adds a queue to those that are known, if it is new. together is true where its jobs are taken together.
-func (s *Sampler) Meet(name string, priority int, together bool) {
+// meet adds a queue to those that are known, if it is new.
+func (s *prioritySampler) meet(name string, options JobOptions) {
 	if s.byName[name] == nil {
-		s.byName[name] = &stride{name: name, weight: float64(priority), together: together}
+		s.byName[name] = &stride{name: name, weight: float64(options.Priority), together: options.Together.Most > 0}
 	}
 }
 
-// Forget removes a queue from those that are known.
-func (s *Sampler) Forget(name string) {
-	s.Remove(name)
+// forget removes a queue from those that are known.
+func (s *prioritySampler) forget(name string) {
+	s.remove(name)
 	delete(s.byName, name)
 }
 
-// Known returns the names of the queues that are known, in no order.
-func (s *Sampler) Known() iter.Seq[string] { return maps.Keys(s.byName) }
-
-// SetReady replaces the set of queues that have work. It returns the names that it does not know.
-func (s *Sampler) SetReady(names []string) (strangers []string) {
+// setReady replaces the set of queues that have work. It returns the names that it does not know.
+func (s *prioritySampler) setReady(names []string) (strangers []string) {
 	s.raiseFloor()
 	for _, q := range s.active {
 		q.active = false
@@ -84,21 +77,20 @@ func (s *Sampler) SetReady(names []string) (strangers []string) {
 	return strangers
 }
 
-// Add notes that a queue has work.
-func (s *Sampler) Add(name string) {
+// add notes that a queue has work.
+func (s *prioritySampler) add(name string) {
 	s.raiseFloor()
 	s.join(name)
 }
 
-// AddAll is Add of several.
-func (s *Sampler) AddAll(names []string) {
+func (s *prioritySampler) addAll(names []string) {
 	for _, name := range names {
-		s.Add(name)
+		s.add(name)
 	}
 }
 
 // join lets a queue in where the others are, so that it cannot catch up on turns that it did not need.
-func (s *Sampler) join(name string) {
+func (s *prioritySampler) join(name string) {
 	q := s.byName[name]
 	if q == nil || q.active {
 		return
@@ -111,8 +103,8 @@ func (s *Sampler) join(name string) {
 	}
 }
 
-// Remove notes that a queue is empty.
-func (s *Sampler) Remove(name string) {
+// remove notes that a queue is empty.
+func (s *prioritySampler) remove(name string) {
 	q := s.byName[name]
 	if q == nil || !q.active {
 		return
@@ -125,15 +117,15 @@ func (s *Sampler) Remove(name string) {
 	}
 }
 
-func (s *Sampler) raiseFloor() {
+func (s *prioritySampler) raiseFloor() {
 	if len(s.active) > 0 {
 		least := slices.MinFunc(s.active, func(a, b *stride) int { return cmp.Compare(a.pass, b.pass) })
 		s.floor = max(s.floor, least.pass)
 	}
 }
 
-// Ready returns the queues that are known to have work.
-func (s *Sampler) Ready() []string {
+// ready returns the queues that are known to have work.
+func (s *prioritySampler) ready() []string {
 	names := make([]string, len(s.active))
 	for i, q := range s.active {
 		names[i] = q.name
@@ -141,15 +133,12 @@ func (s *Sampler) Ready() []string {
 	return names
 }
 
-// Active is how many queues are known to have work.
-func (s *Sampler) Active() int { return len(s.active) }
+// idle tells whether no queue is known to have work.
+func (s *prioritySampler) idle() bool { return len(s.active) == 0 }
 
-// Idle reports whether no queue is known to have work.
-func (s *Sampler) Idle() bool { return len(s.active) == 0 }
-
-// Draw splits so many jobs over the queues that have work, and names a few more with a share of 0 to fill up from.
+// draw splits so many jobs over the queues that have work, and names a few more with a share of 0 to fill up from.
 // Call charge with what came of it.
-func (s *Sampler) Draw(jobs int) []rdb.Share {
+func (s *prioritySampler) draw(jobs int) []rdb.Share {
 	slices.SortFunc(s.active, func(a, b *stride) int { return cmp.Compare(a.pass, b.pass) })
 	candidates := s.active
 	if s.batches > 0 {
@@ -184,8 +173,8 @@ func (s *Sampler) Draw(jobs int) []rdb.Share {
 	return s.shares(candidates)
 }
 
-// Together is the queue that is next, where its jobs are taken together; empty where it is another one.
-func (s *Sampler) Together() string {
+// together is the queue that is next, where its jobs are taken together; empty where it is another one.
+func (s *prioritySampler) together() string {
 	if s.batches == 0 {
 		return ""
 	}
@@ -196,9 +185,9 @@ func (s *Sampler) Together() string {
 	return next.name
 }
 
-// DrawWith is draw with at least one job from that queue.
-func (s *Sampler) DrawWith(jobs int, name string) []rdb.Share {
-	shares := s.Draw(jobs)
+// drawWith is draw with at least one job from that queue.
+func (s *prioritySampler) drawWith(jobs int, name string) []rdb.Share {
+	shares := s.draw(jobs)
 	most, at := 0, -1
 	for i := range shares {
 		if shares[i].Queue == name {
@@ -222,7 +211,7 @@ func (s *Sampler) DrawWith(jobs int, name string) []rdb.Share {
 
 // shares names the queues in the order of the candidates, and a few with a share of nothing, which the fetch may fill
 // up from.
-func (s *Sampler) shares(candidates []*stride) []rdb.Share {
+func (s *prioritySampler) shares(candidates []*stride) []rdb.Share {
 	shares := make([]rdb.Share, 0, len(candidates))
 	spares := 0
 	for _, q := range candidates {
@@ -237,10 +226,10 @@ func (s *Sampler) shares(candidates []*stride) []rdb.Share {
 	return shares
 }
 
-// Learn finds out how many queues to fill up from, by what a fetch of so many jobs got from these and how many of them
+// learn finds out how many queues to fill up from, by what a fetch of so many jobs got from these and how many of them
 // gave what was not asked of them: as long as many queues have a few jobs each, those that are drawn do not fill it.
 // Such a fetch costs nearly as much as a full one, and asks which queues have work besides.
-func (s *Sampler) Learn(shares []rdb.Share, got int, gave func(queue string) int) {
+func (s *prioritySampler) learn(shares []rdb.Share, got int, gave func(queue string) int) {
 	wanted, spares, used := 0, 0, 0
 	for _, share := range shares {
 		wanted += share.Jobs
@@ -259,8 +248,8 @@ func (s *Sampler) Learn(shares []rdb.Share, got int, gave func(queue string) int
 	}
 }
 
-// Charge books what a queue gave.
-func (s *Sampler) Charge(name string, jobs int) {
+// charge books what a queue gave.
+func (s *prioritySampler) charge(name string, jobs int) {
 	q := s.byName[name]
 	if q == nil || jobs == 0 {
 		return

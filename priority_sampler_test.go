@@ -1,4 +1,4 @@
-package sampler
+package work
 
 import (
 	"fmt"
@@ -11,21 +11,21 @@ import (
 )
 
 // full draws and charges as if every queue had work without end, and returns what each one got.
-func full(s *Sampler, draws, jobs int) map[string]int {
+func full(s *prioritySampler, draws, jobs int) map[string]int {
 	got := map[string]int{}
 	for range draws {
-		for _, share := range s.Draw(jobs) {
+		for _, share := range s.draw(jobs) {
 			got[share.Queue] += share.Jobs
-			s.Charge(share.Queue, share.Jobs)
+			s.charge(share.Queue, share.Jobs)
 		}
 	}
 	return got
 }
 
-func samplerOf(priorities map[string]int) *Sampler {
-	s := New(priorities)
+func samplerOf(priorities map[string]int) *prioritySampler {
+	s := newPrioritySampler(priorities)
 	for name := range priorities {
-		s.Add(name)
+		s.add(name)
 	}
 	return s
 }
@@ -79,16 +79,16 @@ func TestTheLightestQueueIsServedAmongTheHeaviest(t *testing.T) {
 
 func TestAQueueThatJoinsDoesNotCatchUp(t *testing.T) {
 	t.Parallel()
-	s := New(map[string]int{"a": 1, "b": 1, "c": 1})
-	s.Add("a")
+	s := newPrioritySampler(map[string]int{"a": 1, "b": 1, "c": 1})
+	s.add("a")
 	full(s, 1000, 20)
-	s.Add("b")
+	s.add("b")
 	got := full(s, 100, 20)
 	assert.InDelta(t, 1000, got["b"], 40)
 
-	s.Remove("b")
+	s.remove("b")
 	full(s, 1000, 20)
-	s.SetReady([]string{"a", "b", "c"})
+	s.setReady([]string{"a", "b", "c"})
 	got = full(s, 100, 30)
 	assert.InDelta(t, 1000, got["b"], 60, "neither does one that was there before")
 	assert.InDelta(t, 1000, got["c"], 60)
@@ -96,10 +96,10 @@ func TestAQueueThatJoinsDoesNotCatchUp(t *testing.T) {
 
 func TestAQueueThatWasServedAloneDoesNotPayForIt(t *testing.T) {
 	t.Parallel()
-	s := New(map[string]int{"light": 1, "heavy": 1000})
-	s.Add("light")
+	s := newPrioritySampler(map[string]int{"light": 1, "heavy": 1000})
+	s.add("light")
 	full(s, 1000, 20)
-	s.Add("heavy")
+	s.add("heavy")
 	got := full(s, 1001, 20)
 	assert.InDelta(t, 20, got["light"], 2, "it goes on with its share")
 }
@@ -107,8 +107,8 @@ func TestAQueueThatWasServedAloneDoesNotPayForIt(t *testing.T) {
 func TestWhatFillsUpIsCharged(t *testing.T) {
 	t.Parallel()
 	s := samplerOf(map[string]int{"a": 1, "b": 1})
-	s.Draw(20)
-	s.Charge("a", 20) // b gave nothing although it should have
+	s.draw(20)
+	s.charge("a", 20) // b gave nothing although it should have
 	got := full(s, 1, 20)
 	assert.Greater(t, got["b"], got["a"])
 }
@@ -120,9 +120,9 @@ func TestADrawNamesSparesAndAtMostSoManyQueues(t *testing.T) {
 		priorities[fmt.Sprintf("q%03d", i)] = 1
 	}
 	s := samplerOf(priorities)
-	shares := s.Draw(1)
+	shares := s.draw(1)
 	require.Len(t, shares, 1+spareQueues)
-	assert.LessOrEqual(t, len(s.Draw(500)), rdb.MaxQueues)
+	assert.LessOrEqual(t, len(s.draw(500)), rdb.MaxQueues)
 
 	got := full(s, 1000, 20)
 	require.Len(t, got, 200, "each of more queues than one draw may name has its turn")
@@ -133,8 +133,8 @@ func TestADrawNamesSparesAndAtMostSoManyQueues(t *testing.T) {
 
 // spared draws that many jobs, and answers as if each queue had so many and the draw got what it wanted at the most. It
 // returns how many queues were named to fill up from, and how many jobs came.
-func spared(s *Sampler, jobs, each int) (spares, got int) {
-	shares, gave := s.Draw(jobs), map[string]int{}
+func spared(s *prioritySampler, jobs, each int) (spares, got int) {
+	shares, gave := s.draw(jobs), map[string]int{}
 	for _, most := range []bool{true, false} { // each its share, then any of them
 		for _, share := range shares {
 			n := min(each-gave[share.Queue], jobs-got)
@@ -147,9 +147,9 @@ func spared(s *Sampler, jobs, each int) (spares, got int) {
 			got += n
 		}
 	}
-	s.Learn(shares, got, func(queue string) int { return gave[queue] })
+	s.learn(shares, got, func(queue string) int { return gave[queue] })
 	for queue, n := range gave {
-		s.Charge(queue, n)
+		s.charge(queue, n)
 	}
 	return spares, got
 }
@@ -192,16 +192,16 @@ func TestFewQueuesAreNotTakenForMany(t *testing.T) {
 
 func TestADrawWithoutQueues(t *testing.T) {
 	t.Parallel()
-	s := New(map[string]int{"a": 1})
-	assert.True(t, s.Idle())
-	assert.Empty(t, s.Draw(10))
-	s.Add("unknown")
-	s.Remove("a")
-	s.Charge("unknown", 3)
-	assert.True(t, s.Idle())
-	s.Add("a")
-	s.Add("a")
-	assert.Equal(t, []rdb.Share{{Queue: "a", Jobs: 10}}, s.Draw(10))
+	s := newPrioritySampler(map[string]int{"a": 1})
+	assert.True(t, s.idle())
+	assert.Empty(t, s.draw(10))
+	s.add("unknown")
+	s.remove("a")
+	s.charge("unknown", 3)
+	assert.True(t, s.idle())
+	s.add("a")
+	s.add("a")
+	assert.Equal(t, []rdb.Share{{Queue: "a", Jobs: 10}}, s.draw(10))
 }
 
 // What a fetch pays to decide how many jobs to ask from which queue, and to book what came: with so many queues that
@@ -213,8 +213,8 @@ func BenchmarkSampler(b *testing.B) {
 				s := readySampler(queues)
 				b.ReportAllocs()
 				for b.Loop() {
-					for _, share := range s.Draw(jobs) {
-						s.Charge(share.Queue, share.Jobs)
+					for _, share := range s.draw(jobs) {
+						s.charge(share.Queue, share.Jobs)
 					}
 				}
 			})
@@ -228,25 +228,25 @@ func BenchmarkSamplerSetReady(b *testing.B) {
 		b.Run(fmt.Sprintf("queues=%d", queues), func(b *testing.B) {
 			s := readySampler(queues)
 			ready := make([]string, 0, queues)
-			for name := range s.Known() {
+			for name := range s.byName {
 				ready = append(ready, name)
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				s.SetReady(ready)
+				s.setReady(ready)
 			}
 		})
 	}
 }
 
-func readySampler(queues int) *Sampler {
+func readySampler(queues int) *prioritySampler {
 	priorities := map[string]int{}
 	for i := range queues {
 		priorities[fmt.Sprint("job", i)] = 1 + 2*(i%3/2)
 	}
-	s := New(priorities)
+	s := newPrioritySampler(priorities)
 	for i := range queues {
-		s.Add(fmt.Sprint("job", i))
+		s.add(fmt.Sprint("job", i))
 	}
 	return s
 }
