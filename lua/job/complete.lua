@@ -48,6 +48,7 @@ if star ~= '' then
   refusal = refusal or unsound(lines)
 end
 
+if refusal then return refusal end
 local ids, elements, lists, at, last = {}, {}, {}, 2, 11
 for _ = 1, tonumber(groups) do
   local list, prefix, count = 9 + 2 * tonumber(ARGV[at]), ARGV[at + 1] .. ':', tonumber(ARGV[at + 2])
