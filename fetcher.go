@@ -29,6 +29,8 @@ type fetcher struct {
 	broken      map[string]bool  // keys that were reported
 	refused     map[string]error // queues to which Redis did not take claims back that are not held
 	refusals    healthreport.Reporter
+	unread      map[string]bool // queues that gave nothing to a fetch which was refused something
+	unreadable  healthreport.Reporter
 	order       int64 // of the last job
 
 	begun    bool // it has looked for work
@@ -59,7 +61,9 @@ func newFetcher(w *worker) *fetcher {
 		worker: w, queues: w.queues, sampler: sampler,
 		health: healthreport.Reporter{Component: "fetcher", Emit: w.events.emit},
 		limit:  w.slots.Room(), broken: map[string]bool{}, refused: map[string]error{},
-		refusals: healthreport.Reporter{Component: "fetcher, claims that nobody holds", Emit: w.events.emit},
+		refusals:   healthreport.Reporter{Component: "fetcher, claims that nobody holds", Emit: w.events.emit},
+		unread:     map[string]bool{},
+		unreadable: healthreport.Reporter{Component: "fetcher, queues that Redis refuses to read", Emit: w.events.emit},
 	}
 }
 
@@ -175,14 +179,43 @@ func (f *fetcher) fetch(shares []rdb.Share) error {
 		f.surveys.Lose()
 		return errors.New("the number of a fetch was not new to Redis")
 	}
-	f.health.Report(nil)
-	f.failures = 0
+	got := len(fetched.Jobs)
+	if fetched.Refused == nil || got > 0 {
+		f.health.Report(nil)
+		f.failures = 0
+	}
 	f.limit = min(f.limit*2, w.slots.Room())
 	f.watch.Travelled(time.Since(began))
 	f.noteReady(shares, fetched)
+	f.noteUnread(shares, fetched)
 	w.clock.Learn(fetched.Time, sent, w.clock.Local())
 	f.take(c, &fetched, wanted)
+	if fetched.Refused != nil && got == 0 {
+		return fetched.Refused // not to be asked again at once
+	}
 	return nil
+}
+
+// noteUnread reports that Redis refuses to read queues, until a fetch from them all was not refused anything.
+func (f *fetcher) noteUnread(shares []rdb.Share, fetched rdb.Fetched) {
+	if fetched.Refused != nil {
+		for _, share := range shares {
+			f.unread[share.Queue] = true
+		}
+		for i := range fetched.Jobs {
+			delete(f.unread, fetched.Jobs[i].Queue)
+		}
+		if len(fetched.Jobs) > 0 { // else the fetch itself has failed
+			f.unreadable.Report(fetched.Refused)
+		}
+		return
+	}
+	for _, share := range shares {
+		delete(f.unread, share.Queue)
+	}
+	if len(f.unread) == 0 {
+		f.unreadable.Report(nil)
+	}
 }
 
 // take hands on what a fetch has brought, and tells of it.

@@ -16,38 +16,41 @@ local function ms(time)
   return string.format('%.0f', time)
 end
 
--- bad reads the key's length with the command of the type it should have. It returns a named error if the key has
--- another type, else nil and the length. Lua does not roll back, so each script asks this of all keys it will write,
--- before its first write.
+-- bad reads the key's length with the command of the type it should have. It returns BADKEY if the key has another
+-- type, any other error as it is, else nil and the length. An error with other words says nothing about the key: Redis
+-- may refuse the command to this user, and who removed the key then would delete a queue. Lua does not roll back, so
+-- each script asks this of all keys it will write, before its first write.
 local function bad(length, key)
   local answer = redis.pcall(length, key)
   if type(answer) == 'number' then return nil, answer end
+  if answer.err and not answer.err:find('WRONGTYPE', 1, true) then return answer end
   return redis.error_reply('BADKEY ' .. key .. ' has the wrong type for ' .. length)
 end
 
--- wake leaves at least that many tokens for workers that wait. A broken list of tokens costs time, never a job.
+-- wake leaves at least that many tokens for workers that wait. A list of tokens that is broken or refused costs time,
+-- never a job: it raises nothing, since the script has written already.
 local function wake(tokens, wanted)
   local have = redis.pcall('LLEN', tokens)
   if type(have) == 'number' and have < wanted then
-    redis.call('LPUSH', tokens, unpack({ '1', '1' }, 1, wanted - have))
+    redis.pcall('LPUSH', tokens, unpack({ '1', '1' }, 1, wanted - have))
   end
 end
 
--- tell publishes to who listens now. A cluster tells what is published by SPUBLISH to the servers of the slot, and what
--- is published by PUBLISH to all that it has. Who listens asks the same server, so that both use the same kind: the
--- other one where the server does not know this one, or does not allow it.
+-- tell publishes to who listens now. It raises nothing, as wake. A cluster tells what is published by SPUBLISH to the
+-- servers of the slot, and what is published by PUBLISH to all that it has. Who listens asks the same server, so that
+-- both use the same kind: the other one where the server does not know this one, or does not allow it.
 local function tell(channel, message)
   local heard = redis.pcall('SPUBLISH', channel, message)
-  if type(heard) == 'table' and heard.err then redis.call('PUBLISH', channel, message) end
+  if type(heard) == 'table' and heard.err then redis.pcall('PUBLISH', channel, message) end
 end
 
 -- expect notes by when a worker must have beaten again. It is known of all of them anew within two seconds, so what has
--- another type is overwritten.
+-- another type is overwritten, and a refusal raises nothing.
 local function expect(deadlines, worker, time)
   local noted = redis.pcall('ZADD', deadlines, ms(time), worker)
   if type(noted) == 'table' and noted.err and noted.err:find('WRONGTYPE', 1, true) then
-    redis.call('UNLINK', deadlines)
-    redis.call('ZADD', deadlines, ms(time), worker)
+    redis.pcall('UNLINK', deadlines)
+    redis.pcall('ZADD', deadlines, ms(time), worker)
   end
 end
 
@@ -82,17 +85,22 @@ end
 -- room says how many jobs of a queue may begin now, or that many ns ahead: those that its rule leaves room for, at most
 -- 500, and none while it is paused. A rule is "<paused 0 or 1> <concurrent> <jobs> <ms> <burst> ...", with "-" for what
 -- is not limited; that of the name "" pauses all. The second value is in how many us one may begin, where only a rate
--- is in the way. Keys of a wrong type leave no room: whoever fetches reports them. The third value is true where no
--- rule is about the queue, and the fourth, beside the second, where it has a limit on what runs as well.
+-- is in the way. Keys that are broken or refused leave no room: the fifth value is the error, for the fetch to report.
+-- The third value is true where no rule is about the queue, and the fourth, beside the second, where it has a limit on
+-- what runs as well.
 local function room(limits, name, running, rate, ahead)
   local rules = redis.pcall('HLEN', limits)
   if type(rules) ~= 'number' or rules == 0 then return 500, nil, true end
-  local everything, rule = unpack(redis.call('HMGET', limits, '', rule_name(name)))
+  local found = redis.pcall('HMGET', limits, '', rule_name(name))
+  if found.err then return 0, nil, nil, nil, found end
+  local everything, rule = unpack(found)
   if everything then return 0 end
   if not rule then return 500, nil, true end
   local paused, most, jobs, per, burst = rule:match('^(%d) (%S+) (%S+) (%S+) (%S+)')
-  local begun = redis.pcall('SCARD', running)
-  if paused ~= '0' or type(begun) ~= 'number' or type(redis.pcall('STRLEN', rate)) ~= 'number' then return 0 end
+  if paused ~= '0' then return 0 end
+  local begun, used = redis.pcall('SCARD', running), redis.pcall('GET', rate)
+  local refused = type(begun) == 'table' and begun or type(used) == 'table' and used
+  if refused then return 0, nil, nil, nil, refused end
   local left = most == '-' and 500 or math.max(0, most - begun)
   if left == 0 or jobs == '-' then return left end
   local debt = owed(rate, burst * per * 1e6 / jobs)
@@ -102,10 +110,11 @@ local function room(limits, name, running, rate, ahead)
 end
 
 -- summon leaves up to so many tokens for a queue of which jobs may begin now; where a rate is in the way one, for a
--- worker that asks, is told when, and waits for that.
+-- worker that asks, is told when, and waits for that. Where its limits are refused there is one for a worker that
+-- reports it.
 local function summon(limits, name, tokens, running, rate, most)
-  local left, wait = room(limits, name, running, rate)
-  wake(tokens, math.min(most, wait and 1 or left))
+  local left, wait, _, _, refused = room(limits, name, running, rate)
+  wake(tokens, math.min(most, (wait or refused) and 1 or left))
 end
 
 -- spend notes that so many jobs of a queue begin, where its rule has a rate. It returns in how many us the first one
@@ -605,6 +614,14 @@ end
 local function room_of(rooms, running, left)
   rooms[running] = rooms[running] or { left = left, popped = 0 }
   return rooms[running]
+end
+
+-- fail leaves a queue out of a fetch. It notes the key that has a wrong type, or the error with which Redis refused to
+-- read one: what other queues gave is claimed already, so that raises nothing.
+local function fail(broken, queue, answer, key)
+  queue.state = 'broken'
+  local wrong = answer.err:match('^BADKEY (.*) has the wrong type') or answer.err:find('WRONGTYPE', 1, true) and key
+  if wrong then broken[#broken + 1] = wrong else broken.refused = answer.err end
 end
 
 -- sift keeps what has a record and no holder, each once, and returns how many that are. Others count

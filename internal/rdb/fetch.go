@@ -70,6 +70,7 @@ type Fetched struct {
 	Ready   []string // queues of this worker with jobs waiting
 	Broken  []string // keys that have a wrong type; the other queues were served
 	Dropped int      // ids that had no record, or were claimed already
+	Refused error    // Redis refused to read something of a queue; nil where all were read. The others were served
 
 	// queues whose jobs may not begin now: in how long one may, negative where that is not known
 	Held map[string]time.Duration
@@ -158,6 +159,9 @@ func parseFetched(value any, number int64, shares []Share, spare []FetchedJob) (
 	answer.Broken = r.Texts()
 	answer.Dropped = int(r.Number())
 	answer.Held, answer.Later = readWaits(r.List()), readWaits(r.List())
+	if refused := r.Text(); refused != "" {
+		answer.Refused = redisconn.ParseServerError(refused)
+	}
 	prefix := elementPrefix(number)
 	answer.Jobs = spare
 	for r.More() {

@@ -27,8 +27,10 @@ if last then
 end
 if version and tonumber(version) > (tonumber(map) or 0) then return redis.error_reply('ROUTE ' .. version) end
 for command, key in pairs({ HLEN = jobs, ZCARD = queues, SCARD = ready }) do
-  if type(redis.pcall(command, key)) ~= 'number' then
-    return redis.error_reply('BADKEY ' .. key .. ' has the wrong type for ' .. command)
+  local answer = redis.pcall(command, key)
+  if type(answer) ~= 'number' then -- as bad does it
+    return answer.err:find('WRONGTYPE', 1, true)
+      and redis.error_reply('BADKEY ' .. key .. ' has the wrong type for ' .. command) or answer
   end
 end
 local t = redis.call('TIME')

@@ -34,8 +34,9 @@
 -- RETURNS {rewound, the last number that Redis knows}; or {state (ok, fenced, stale), ms with three digits behind the
 --   point, ready names or false, broken keys, how many ids were dropped, {name and us until one may begin (-1: not
 --   known) of each queue that has jobs which may not be taken now}, {name and us until a key of it may begin one, of
---   each queue that has nothing else}, then for each round {queue (1 is the first), how many jobs, in how many us the
---   first of them may begin (0 or less: now) and how many lie between two, of each, ids, records, trails, workers that
+--   each queue that has nothing else}, the error with which Redis refused to read something of a queue or false: it
+--   says nothing about the keys, then for each round {queue (1 is the first), how many jobs, in how many us the first
+--   of them may begin (0 or less: now) and how many lie between two, of each, ids, records, trails, workers that
 --   crashed with each, whether they are cancelled, in how many us each may begin by the rate of its key; the last four
 --   false where there is none}}
 -- FIRST WRITE RPOP or ZREM
@@ -100,17 +101,15 @@ for at = 22, #KEYS, 5 do
     claim = worker .. ' ' .. number .. ' ' .. time .. ' ' .. name }
 end
 
-local function fail(queue, key) broken[#broken + 1], queue.state = key, 'broken' end
-
 -- touch looks whether the keys of a queue are sound, and what its limits allow.
 local function touch(queue)
   local at = queue.at
   queue.touched = true
-  if bad('LLEN', KEYS[at + 4]) then return fail(queue, KEYS[at + 4]) end
+  local no = bad('LLEN', KEYS[at + 4]) or ruled > 0 and (bad('SCARD', KEYS[at + 2]) or bad('STRLEN', KEYS[at + 3]))
+  if no then return fail(broken, queue, no) end
   if ruled == 0 then return end
-  if bad('SCARD', KEYS[at + 2]) then return fail(queue, KEYS[at + 2]) end
-  if bad('STRLEN', KEYS[at + 3]) then return fail(queue, KEYS[at + 3]) end
-  local left, _, free = room(limits, queue.name, KEYS[at + 2], KEYS[at + 3], tonumber(ARGV[6]))
+  local left, _, free, _, closed = room(limits, queue.name, KEYS[at + 2], KEYS[at + 3], tonumber(ARGV[6]))
+  if closed then return fail(broken, queue, closed, limits) end
   queue.room = not free and room_of(rooms, KEYS[at + 2], left) or nil
 end
 
@@ -121,7 +120,7 @@ local function pop(queue, n)
   if n < 1 or queue.state then return end
   local ids = not queue.line and (redis.pcall('RPOP', KEYS[queue.at], n) or {})
   if queue.line then ids = lines.serve(lines, queue, KEYS[queue.at], n) end
-  if ids.err then return fail(queue, KEYS[queue.at]) end
+  if ids.err then return fail(broken, queue, ids, KEYS[queue.at]) end
   if #ids < n and not ids.more then queue.state = 'empty' end
   if queue.room then queue.room.popped = queue.room.popped + #ids end
   return ids
@@ -189,7 +188,7 @@ for _, queue in ipairs(queues) do -- those of which nothing was asked stay as th
   end
   if queue.state == 'broken' or not left then -- reported, or as it was
   elseif type(left) ~= 'number' then
-    fail(queue, KEYS[queue.at])
+    fail(broken, queue, left, KEYS[queue.at])
   elseif left == 0 then
     redis.pcall('SREM', ready, queue.name) -- of a wrong type: that is for those who ask for names to tell
     redis.call('UNLINK', KEYS[queue.at + 1])
@@ -204,5 +203,5 @@ for _, queue in ipairs(queues) do -- those of which nothing was asked stay as th
 end
 if #queues > 0 then redis.call('HSET', info, 'n', number) end
 local names = (ARGV[4] == '1' or got < wanted) and redis.pcall('SINTER', ready, mine) or false
-if names and names.err then names, broken[#broken + 1] = false, bad('SCARD', ready) and ready or mine end
-return { 'ok', time, names, broken, drops.count, held, later, unpack(rounds) }
+if names and names.err then names = fail(broken, {}, names, bad('SCARD', ready) and ready or mine) or false end
+return { 'ok', time, names, broken, drops.count, held, later, broken.refused or false, unpack(rounds) }
