@@ -121,6 +121,12 @@ func (a *Attempt) tell(change func()) (first bool) {
 	return first
 }
 
+// Refused has the next heartbeat take along why Redis does not take the outcome, in place of what the attempt has told.
+func (a *Attempt) Refused(reason string) {
+	news := record.EncodeRefused(reason)
+	a.news.Store(&news)
+}
+
 // TakeNews returns what was told since the last time; nil where nothing was.
 func (a *Attempt) TakeNews() *string { return a.news.Swap(nil) }
 
