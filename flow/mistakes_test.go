@@ -88,7 +88,7 @@ func (l *losing) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redis
 		l.times--
 	}
 	if loses && !l.after {
-		return nil, &redisconn.ServerError{Code: "NOPERM", Message: "NOPERM cut off"}
+		return nil, &redisconn.ServerError{Code: "WRONGPASS", Message: "WRONGPASS cut off"}
 	}
 	replies, err := l.Driver.Pipeline(ctx, calls...)
 	if loses && err == nil {
