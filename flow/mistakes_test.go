@@ -113,7 +113,7 @@ func TestAStoreThatWasCutOffRunsNothingAndIsCompletedByTheSameCall(t *testing.T)
 		enq := pooltest.EnqueuerOn(driver, k.Namespace)
 		_, err := flow.Enqueue(k.Ctx(), enq, graph(60))
 		require.ErrorContains(t, err,
-			`it is not known whether flow "f" is sealed; call again to find out: NOPERM cut off`)
+			`it is not known whether flow "f" is sealed; call again to find out: WRONGPASS cut off`)
 		pool := k.pool(r)
 		k.Drained(pool)
 		p, err := flow.Read(k.Ctx(), k.Enq, "f")
