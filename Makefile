@@ -7,7 +7,7 @@ SERVERS ?= .cache/servers
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test race lint fmt tidy fuzz bench bench-table cover mutants long fault-long scale scale-partitions partitions \
-	partitions-faults partitions-model keys models-long flows steps replicas coming-over races-long rates-long cron-long \
+	partitions-faults partitions-model answers keys models-long flows steps replicas coming-over races-long rates-long cron-long \
 	reads-long \
 	names-long fleet-long crashes-long pages-long search-long doctor-long due-long drivers-long servers drivers-bench oidc pictures book \
 	image release ci clean
@@ -50,7 +50,7 @@ cover: ## write the coverage of all packages by all tests to cover.out
 mutants: ## break the scripts one line at a time: which test sees it? (about half an hour)
 	go run ./tools/mutants
 
-long: fault-long scale partitions partitions-faults keys partitions-model models-long replicas coming-over races-long rates-long cron-long reads-long names-long fleet-long crashes-long pages-long search-long doctor-long due-long drivers-long ## every long form below (three to four hours; run it before a release)
+long: fault-long answers scale partitions partitions-faults keys partitions-model models-long replicas coming-over races-long rates-long cron-long reads-long names-long fleet-long crashes-long pages-long search-long doctor-long due-long drivers-long ## every long form below (three to four hours; run it before a release)
 
 fault-long: ## kill, stop, cut and fill for as long as docs/reliability.md says, and write its figures (about four minutes)
 	@mkdir -p .cache && rm -f .cache/faults.jsonl
@@ -78,6 +78,9 @@ partitions: ## what 1 to 16 partitions cost on one server and on a server each, 
 keys: ## what jobs with 1 to 1,000,000 keys and with rules of keys cost, into docs/performance.md (fifteen minutes)
 	WORK_KEYS_LONG=1 WORK_KEYS_FIGURES=$(CURDIR)/docs/performance.md WORK_REQUIRE_REDIS=1 \
 		go test -count=1 -v -timeout 60m -run TestWhatKeysCost ./integration
+
+answers: ## a proxy that answers for 3 s each with words of providers and proxies, before 300 jobs without retries (two minutes)
+	WORK_ANSWERS_LONG=1 WORK_REQUIRE_REDIS=1 go test -count=1 -v -timeout 20m -run TestForeignAnswersCostNoJob ./integration
 
 flows: ## what members of flows cost beside 1,000,000 plain jobs (ten minutes)
 	FLOW_MEASURE=1000000 WORK_REQUIRE_REDIS=1 go test -count=1 -v -timeout 60m -run TestMeasureFlows ./flow

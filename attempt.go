@@ -243,8 +243,7 @@ func (r *run) objects() objects.Source {
 // decideObjectFailure decides whether the attempt has failed. What is wrong on the way to Redis is not the job's
 // failure.
 func (r *run) decideObjectFailure(e *ObjectError) error {
-	var refused *redisconn.ServerError
-	if e.final || r.ctx.Err() != nil || errors.As(e.Err, &refused) && !redisconn.ConcernsServer(e.Err) {
+	if e.final || r.ctx.Err() != nil || redisconn.MeaningOf(e.Err) == redisconn.OfCall {
 		return e
 	}
 	return Release(e)

@@ -124,8 +124,12 @@ func (w *worker) restore(c *session, runs []*run) (done rdb.Restored, left []*ru
 	}
 }
 
-// refusedAlone tells whether a call was refused for a reason that is not the server's, such as a broken key.
-func refusedAlone(err error) bool { return redisconn.Refused(err) && !redisconn.ConcernsServer(err) }
+// refusedAlone tells whether a call was refused for a reason that is not the server's, such as a broken key, or may not
+// be.
+func refusedAlone(err error) bool {
+	m := redisconn.MeaningOf(err)
+	return m == redisconn.OfCall || m == redisconn.Unknown
+}
 
 // nextRestore is a new call for the first of these runs, at most so many, but for those of queues that are broken.
 func (s *session) nextRestore(runs []*run, most int, broken map[string]error) *restoreCall {

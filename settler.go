@@ -30,6 +30,7 @@ type settler struct {
 	counted      int         // how many of those count among what the worker may hold
 	unsentEvents []func()    // events that are told once a settlement is acknowledged
 	refused      map[string]*refusal
+	passed       int64 // calls that Redis has taken
 	// of runs that were acknowledged; between calls of no meaning
 	attempts     []history.Attempt
 	acknowledged int  // outcomes that the present settlement has acknowledged
@@ -44,13 +45,6 @@ type settler struct {
 
 // wakeTries is how often Redis is told of room in a limit: later a heartbeat calls those who wait for it.
 const wakeTries = 5
-
-// refusal is a reason for which outcomes are parked. Many may share one (a key of the whole namespace that is
-// broken), so it is reported once, and once more when the last of them is settled.
-type refusal struct {
-	health healthreport.Reporter
-	runs   int
-}
 
 func newSettler(w *worker) *settler {
 	s := &settler{
@@ -228,22 +222,16 @@ func (s *settler) emitEvents() {
 	}
 }
 
-// acknowledge books the answer to one call. Refusals that have to do with the server and not with the job are
-// returned; after any other the batch is halved until the job that causes it is alone, and parked.
+// acknowledge books the answer to one call. A refusal of the server's is returned: the call is sent again as it is. See
+// heldAgainst for the others.
 func (s *settler) acknowledge(b *batch, answer rdb.Settled) error {
 	if answer.Err != nil {
-		if redisconn.ConcernsServer(answer.Err) {
+		if !s.heldAgainst(b, answer.Err) {
 			return answer.Err
-		}
-		for _, r := range b.runs {
-			if len(b.runs) == 1 {
-				s.park(r, answer.Err)
-				r.settlement.done = true
-			}
-			r.settlement.maxPerCall = max(1, len(b.runs)/2)
 		}
 		return nil
 	}
+	s.passed++
 	acknowledged := b.runs
 	if len(answer.Gone)+len(answer.Cancelled)+len(answer.Waited) > 0 {
 		acknowledged = s.splitFinished(b, answer)
@@ -305,43 +293,6 @@ func (s *settler) splitFinished(b *batch, answer rdb.Settled) (over []*run) {
 		over = append(over, r)
 	}
 	return over
-}
-
-// park puts a run aside whose outcome is refused for a reason that is not the server's.
-func (s *settler) park(r *run, err error) {
-	s.parked = append(s.parked, r)
-	if !r.apart {
-		s.counted++
-		s.worker.slots.Park()
-	}
-	reason := err.Error()
-	if r.settlement.parkedFor == reason {
-		return
-	}
-	s.unpark(r)
-	r.settlement.parkedFor = reason
-	why := s.refused[reason]
-	if why == nil {
-		why = &refusal{health: healthreport.Reporter{Component: "settler, " + r.ref().String(),
-			Emit: s.worker.events.emit}}
-		s.refused[reason] = why
-	}
-	why.runs++
-	s.unsentEvents = append(s.unsentEvents, func() { why.health.Report(err) })
-}
-
-// unpark notes that a run is not refused any more, at least not for the reason of before.
-func (s *settler) unpark(r *run) {
-	if r.settlement.parkedFor == "" {
-		return
-	}
-	why := s.refused[r.settlement.parkedFor]
-	why.runs--
-	if why.runs == 0 {
-		s.unsentEvents = append(s.unsentEvents, func() { why.health.Report(nil) })
-		delete(s.refused, r.settlement.parkedFor)
-	}
-	r.settlement.parkedFor = ""
 }
 
 // dropDone removes what is done from the pending ones.

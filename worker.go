@@ -174,7 +174,7 @@ func (w *worker) requeueUnheld(ctx context.Context, c *session, byQueue map[stri
 		jobs += some
 		switch {
 		case failed == nil:
-		case redisconn.Refused(failed) && !redisconn.ConcernsServer(failed):
+		case redisconn.MeaningOf(failed) == redisconn.OfCall:
 			if refused == nil {
 				refused = map[string]error{}
 			}

@@ -31,7 +31,7 @@ type dying struct {
 }
 
 func (d *dying) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error) {
-	dead := &redisconn.ServerError{Code: "NOPERM", Message: "NOPERM it is dead"}
+	dead := &redisconn.ServerError{Code: "WRONGPASS", Message: "WRONGPASS it is dead"}
 	if d.dead {
 		return nil, dead
 	}

@@ -92,7 +92,7 @@ func (l *losing) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redis
 		l.times--
 	}
 	if loses && !l.after {
-		return nil, &redisconn.ServerError{Code: "NOPERM", Message: "NOPERM cut off"}
+		return nil, &redisconn.ServerError{Code: "WRONGPASS", Message: "WRONGPASS cut off"}
 	}
 	replies, err := l.Driver.Pipeline(ctx, calls...)
 	if loses && err == nil {
@@ -117,7 +117,7 @@ func TestAStoreThatWasCutOffRunsNothingAndIsCompletedByTheSameCall(t *testing.T)
 		enq := pooltest.EnqueuerOn(driver, k.Namespace)
 		_, err := flow.Enqueue(k.Ctx(), enq, graph(60))
 		require.ErrorContains(t, err,
-			`it is not known whether flow "f" is sealed; call again to find out: NOPERM cut off`)
+			`it is not known whether flow "f" is sealed; call again to find out: WRONGPASS cut off`)
 		pool := k.pool(r)
 		k.Drained(pool)
 		p, err := flow.Read(k.Ctx(), k.Enq, "f")

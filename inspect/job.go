@@ -258,7 +258,12 @@ func (j *JobInfo) setPlace(f *rdb.Found) {
 	switch f.Where {
 	case rdb.WhereClaimed:
 		j.State, j.Worker, j.BegunAt, j.WorkerLost = work.StateRunning, f.Claim.Worker, f.Claim.Since, !f.Alive
-		if said := readCheckin(f.Said); said != nil && !said.At.Before(j.BegunAt) { // else it is of an earlier claim
+		said, refused := readCheckin(f.Said)
+		switch {
+		case said == nil || said.At.Before(j.BegunAt): // it is of an earlier claim
+		case refused:
+			j.Why = []WaitReason{{Kind: WaitRefused, Error: said.Message}}
+		default:
 			j.Checkin = said
 		}
 	case rdb.Where(rdb.ShelfScheduled):
@@ -296,13 +301,14 @@ func (j *JobInfo) queued(f *rdb.Found) {
 	}
 }
 
-// readCheckin reads "<ms> <message>".
-func readCheckin(said string) *JobCheckin {
-	at, text, ok := strings.Cut(said, " ")
+// readCheckin reads "<ms> <message>". refused says that it is the worker's: why Redis does not take the outcome.
+func readCheckin(text string) (said *JobCheckin, refused bool) {
+	at, text, ok := strings.Cut(text, " ")
 	ms, err := strconv.ParseInt(at, 10, 64)
 	if !ok || err != nil {
-		return nil
+		return nil, false
 	}
+	_, refused = record.DecodeRefused(text)
 	message, progress := record.DecodeCheckin(text)
-	return &JobCheckin{At: timeOf(ms), Message: message, Progress: progress}
+	return &JobCheckin{At: timeOf(ms), Message: message, Progress: progress}, refused
 }

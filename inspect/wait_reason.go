@@ -38,6 +38,9 @@ const (
 	WaitKeyOrder   WaitKind = "key order"
 	WaitKeyRate    WaitKind = "key rate"    // its key, of which so many have begun that the next may not before Until
 	WaitKeyStopped WaitKind = "key stopped" // somebody who lets its key go on
+
+	// the server: the job has run, its worker keeps the outcome, and Redis refuses it with Error
+	WaitRefused WaitKind = "refused"
 )
 
 // WaitReason is one reason why a job does not run yet. There may be several; a job in a queue for which there is none
@@ -50,6 +53,7 @@ type WaitReason struct {
 	Ahead   int       `json:"ahead,omitzero"` // -1 when there are over 10,000
 	Job     string    `json:"job,omitzero"`   // the id of another one
 	Needs   []string  `json:"needs,omitempty"`
+	Error   string    `json:"error,omitempty"`
 }
 
 // String is the reason in words.
@@ -79,6 +83,8 @@ func (w WaitReason) String() string {
 		return "the rate of its key leaves room at " + stamp(w.Until)
 	case WaitKeyStopped:
 		return "its key is stopped"
+	case WaitRefused:
+		return "it has run, and Redis refuses its outcome: " + w.Error
 	case WaitNeeds:
 		return "needs " + strings.Join(w.Needs, ", ") + ", which no registered worker that serves its queue has"
 	case WaitBehind:

@@ -250,7 +250,7 @@ func (v *view) running(ctx context.Context, p rdb.Profile) ([]RunningJob, error)
 	jobs := make([]RunningJob, len(held))
 	for n, h := range held {
 		jobs[n] = RunningJob{ID: h.ID, Name: names[n], Since: h.Since}
-		if said := readCheckin(p.Said[h.ID]); said != nil {
+		if said, _ := readCheckin(p.Said[h.ID]); said != nil {
 			jobs[n].CheckIn, jobs[n].Progress, jobs[n].CheckAt = said.Message, said.Progress, said.At
 		}
 	}

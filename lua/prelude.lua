@@ -56,12 +56,12 @@ local function tell(channel, message)
 end
 
 -- expect notes by when a worker must have beaten again. It is known of all of them anew within two seconds, so what has
--- another type is overwritten.
+-- another type is overwritten, and a refusal raises nothing.
 local function expect(deadlines, worker, time)
   local noted = redis.pcall('ZADD', deadlines, ms(time), worker)
   if type(noted) == 'table' and noted.err and noted.err:find('WRONGTYPE', 1, true) then
-    redis.call('UNLINK', deadlines)
-    redis.call('ZADD', deadlines, ms(time), worker)
+    redis.pcall('UNLINK', deadlines)
+    redis.pcall('ZADD', deadlines, ms(time), worker)
   end
 end
 

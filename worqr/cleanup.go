@@ -58,8 +58,7 @@ func (c *Client) Cleanup(ctx context.Context) (failed []string, err error) {
 
 // isRefusal tells an error that concerns the keys of one call, and says nothing about the next one.
 func isRefusal(err error) bool {
-	var refused *redisconn.ServerError
-	return errors.As(err, &refused) && !redisconn.Passes(err)
+	return redisconn.Refused(err) && (!redisconn.Passes(err) || redisconn.MeaningOf(err) == redisconn.Unknown)
 }
 
 func (c *Client) cleanAlways(ctx context.Context) {

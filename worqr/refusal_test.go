@@ -71,7 +71,7 @@ func TestAStopWorkThatFailedIsCalledAgain(t *testing.T) {
 		t.Run(script, func(t *testing.T) {
 			t.Parallel()
 			onEach(t, func(t *testing.T, s *site) {
-				w := s.hooked(s.options(), refusing(script, "ERR", 1))
+				w := s.hooked(s.options(), refusing(script, "BADKEY", 1))
 				require.NoError(t, w.Start(t.Context()))
 				require.NoError(t, w.StartWork(t.Context(), "q"))
 				s.enqueue("q", "a")

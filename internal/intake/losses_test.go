@@ -60,7 +60,7 @@ func TestACallTellsWhichOneWasAnsweredBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in, store, _, _ := lossy(t, func(_ context.Context, call sentCall) (rdb.Enqueued, error) {
 			if call.nth == 1 {
-				return rdb.Enqueued{}, &redisconn.ServerError{Code: "ERR", Message: "ERR refused"}
+				return rdb.Enqueued{}, &redisconn.ServerError{Code: "BADKEY", Message: "BADKEY refused"}
 			}
 			return stored, nil
 		})

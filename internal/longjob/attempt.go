@@ -16,6 +16,7 @@ import (
 	"github.com/265d0351/work/internal/joblog"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/record"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/retry"
 )
 
@@ -70,6 +71,12 @@ type Attempt struct {
 // New returns an attempt that keeps nothing yet but what earlier ones have left, as its trail says.
 func New(options Options) *Attempt {
 	options.Steps.Final = func(err error) bool { return errors.Is(err, ErrGone) || errors.Is(err, ErrFull) }
+	options.Steps.Classify = func(err error) retry.Class {
+		class := retry.Classify(err)
+		// The job has nothing to do with a password that was changed. Memory it may do without.
+		class.Again = class.Again || redisconn.ConcernsServer(err) && !redisconn.IsFull(err)
+		return class
+	}
 	t := options.Trail
 	return &Attempt{options: options, hadLog: t.Log, logNoted: t.Log, hasState: t.State, stateNoted: t.State}
 }
@@ -119,6 +126,12 @@ func (a *Attempt) tell(change func()) (first bool) {
 	first = !a.told
 	a.told = true
 	return first
+}
+
+// Refused has the next heartbeat take along why Redis does not take the outcome, in place of what the attempt has told.
+func (a *Attempt) Refused(reason string) {
+	news := record.EncodeRefused(reason)
+	a.news.Store(&news)
 }
 
 // TakeNews returns what was told since the last time; nil where nothing was.

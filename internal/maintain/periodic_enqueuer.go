@@ -234,7 +234,9 @@ func (e *PeriodicEnqueuer) refresh(ctx context.Context) (leased bool, err error)
 	}
 	all, revision, err := e.store.Schedules(ctx)
 	if err != nil {
-		e.Hint()
+		e.mu.Lock()
+		e.stale = true // without a Wake: Run waits before it asks again
+		e.mu.Unlock()
 		return true, err
 	}
 	e.mu.Lock()

@@ -316,7 +316,7 @@ func (s *Store) DropBrokenTokens(ctx context.Context, queues []string) ([]string
 	var broken []string
 	var drops []redisconn.Call
 	for i, reply := range replies {
-		if reply.Err != nil {
+		if reply.Err != nil && redisconn.MeaningOf(reply.Err) == redisconn.OfCall {
 			key := s.keys.queue(queues[i]).wake
 			broken, drops = append(broken, key), append(drops, redisconn.Call{Command: "UNLINK", Args: []any{key}})
 		}

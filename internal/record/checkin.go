@@ -14,6 +14,16 @@ func EncodeCheckin(message, progress string) string {
 	return "\x00" + progress + "\x00" + message
 }
 
+// refusedMark stands where a progress would. No progress begins so: it is no JSON.
+const refusedMark = "\x00refused\x00"
+
+// EncodeRefused is a check-in by which a worker says why Redis does not take the outcome of the job. [DecodeCheckin],
+// also of programs that do not know it, takes it for a message.
+func EncodeRefused(reason string) string { return refusedMark + reason }
+
+// DecodeRefused returns the reason, and whether the check-in is one of these.
+func DecodeRefused(text string) (reason string, is bool) { return strings.CutPrefix(text, refusedMark) }
+
 // DecodeCheckin takes the text apart again.
 func DecodeCheckin(text string) (message string, progress json.RawMessage) {
 	rest, both := strings.CutPrefix(text, "\x00")

@@ -80,13 +80,15 @@ func code(err error) string {
 }
 
 // ParseServerError finds the code of an error line. Redis before 7 hides the one of a command inside a script behind
-// "ERR Error running script (call to f_...): ...: -CODE text".
+// "ERR Error running script (call to f_...): ...: -CODE text", and providers and proxies put "ERR" before it.
 func ParseServerError(line string) *ServerError {
-	first, _, _ := strings.Cut(line, " ")
+	first, rest, _ := strings.Cut(line, " ")
 	if strings.HasPrefix(line, "ERR Error running script") {
 		if _, inner, found := strings.Cut(line, ": -"); found {
 			first, _, _ = strings.Cut(inner, " ")
 		}
+	} else if second, _, _ := strings.Cut(strings.TrimPrefix(rest, "-"), " "); first == "ERR" && codes[second] != 0 {
+		first = second
 	}
 	return &ServerError{Code: first, Message: line}
 }

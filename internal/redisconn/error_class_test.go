@@ -9,7 +9,40 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/265d0351/work/internal/redisconn"
+	"github.com/265d0351/work/internal/redisconn/recorded"
 )
+
+// Each answer that is recorded of a server, a provider or a proxy means what the table says, bare and as a driver wraps
+// it: only what is known to be of the call is held against a job.
+func TestEveryRecordedAnswerHasItsMeaning(t *testing.T) {
+	t.Parallel()
+	for _, answer := range recorded.Answers {
+		t.Run(answer.Text, func(t *testing.T) {
+			t.Parallel()
+			err := error(redisconn.ParseServerError(answer.Text))
+			assert.Equal(t, answer.Meaning, redisconn.MeaningOf(err))
+			assert.Equal(t, answer.Meaning, redisconn.MeaningOf(fmt.Errorf("a call: %w", &redisconn.DialError{Err: err})))
+			assert.Equal(t, answer.Meaning != redisconn.OfCall, redisconn.ConcernsServer(err))
+			assert.Equal(t, answer.Meaning == redisconn.Full, redisconn.IsFull(err))
+			assert.True(t, redisconn.Refused(err))
+		})
+	}
+}
+
+// A command that is refused in the middle of a script leaves what the script wrote before: its call may have counted.
+func TestARefusalInTheMiddleOfAScriptMayCount(t *testing.T) {
+	t.Parallel()
+	for text, mayCount := range map[string]bool{
+		"ERR The user executing the script can't run this command or subcommand":                               false, // returned
+		"ERR The user executing the script can't run this command or subcommand script: a, on @user_script:7.": true,
+		"ERR the moon is in the way": false,
+		"ERR user_script:4: attempt to index a nil value script: a, on @user_script:4.":       true,
+		"READONLY You can't write against a read only replica. script: a, on @user_script:9.": false,
+	} {
+		class := redisconn.Classify(redisconn.ParseServerError(text))
+		assert.Equal(t, redisconn.ErrorClass{MayCount: mayCount, Again: true}, class, text)
+	}
+}
 
 func TestClassify(t *testing.T) {
 	t.Parallel()
@@ -36,10 +69,12 @@ func TestClassify(t *testing.T) {
 		"demoted":     {refused("UNBLOCKED", ""), redisconn.ErrorClass{Again: true}, true, false, true},
 		"too many": {refused("ERR", "max number of clients reached"), redisconn.ErrorClass{Again: true}, true,
 			false, true},
-		"full":          {refused("OOM", "command not allowed"), redisconn.ErrorClass{}, false, true, true},
-		"no permission": {refused("NOPERM", ""), redisconn.ErrorClass{}, false, false, true},
-		"a broken key":  {refused("WRONGTYPE", ""), redisconn.ErrorClass{}, false, false, false},
-		"not connected": {&redisconn.DialError{Err: io.EOF}, redisconn.ErrorClass{Again: true}, false, false, false},
+		"full":           {refused("OOM", "command not allowed"), redisconn.ErrorClass{}, false, true, true},
+		"no permission":  {refused("NOPERM", ""), redisconn.ErrorClass{Again: true}, false, false, true},
+		"wrong password": {refused("WRONGPASS", ""), redisconn.ErrorClass{}, false, false, true},
+		"unknown words":  {refused("ERR", "ERR the moon"), redisconn.ErrorClass{Again: true}, true, false, true},
+		"a broken key":   {refused("WRONGTYPE", ""), redisconn.ErrorClass{}, false, false, false},
+		"not connected":  {&redisconn.DialError{Err: io.EOF}, redisconn.ErrorClass{Again: true}, false, false, false},
 		"closed": {&redisconn.DialError{Err: redisconn.ErrClosed}, redisconn.ErrorClass{}, false, false,
 			false},
 		"a strange reply": {&redisconn.UnexpectedReplyError{Script: "x"}, redisconn.ErrorClass{MayCount: true}, false,

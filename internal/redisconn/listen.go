@@ -2,7 +2,6 @@ package redisconn
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -92,9 +91,8 @@ func (s *Subscription) Listen(ctx context.Context, command string) error {
 
 // notSharded tells whether a server does not know the commands of shards, or does not let this user use them.
 func notSharded(err error) bool {
-	var refused *ServerError
-	return errors.As(err, &refused) && (refused.Code == "NOPERM" ||
-		strings.Contains(strings.ToLower(refused.Message), "unknown command"))
+	m := MeaningOf(err)
+	return m == NoRight || m == Unfit
 }
 
 // name stands for the channels in errors.

@@ -23,12 +23,6 @@ func (e *WrongServerError) Error() string {
 }
 func (e *WrongServerError) Unwrap() error { return e.Answered }
 
-// neverRight tells whether a server is a wrong one for good.
-func neverRight(err error) bool {
-	var wrong *WrongServerError
-	return errors.As(err, &wrong) && !wrong.MayPass
-}
-
 // isUnknown tells whether Redis does not know a command, as a Sentinel does not know most.
 func isUnknown(err error) bool {
 	var refused *ServerError

@@ -15,7 +15,7 @@ func (o *Order) Call(ctx context.Context, w *rdb.Worker, released rdb.Released, 
 	elements, places := o.restored(released.Queue, released.Elements, places)
 	released.Elements = elements
 	older, err := w.OlderInFront(ctx, released.Queue, o.Note(released.Queue, places))
-	if err != nil && (!redisconn.Refused(err) || redisconn.ConcernsServer(err)) {
+	if err != nil && redisconn.MeaningOf(err) != redisconn.OfCall {
 		return redisconn.Call{}, err
 	} // else the key is broken, and the call itself is refused
 	released.Older = older

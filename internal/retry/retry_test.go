@@ -21,7 +21,9 @@ var (
 	errFinal = errors.New("of no use")
 	errLater = errors.New("the visitor left")
 	loading  = &redisconn.ServerError{Code: "LOADING", Message: "LOADING something"}
+	wrong    = &redisconn.ServerError{Code: "WRONGPASS", Message: "WRONGPASS something"}
 	noPerm   = &redisconn.ServerError{Code: "NOPERM", Message: "NOPERM something"}
+	unheard  = &redisconn.ServerError{Code: "ERR", Message: "ERR the moon is in the way"}
 	full     = &redisconn.ServerError{Code: "OOM", Message: "OOM something"}
 )
 
@@ -34,7 +36,9 @@ func TestClassify(t *testing.T) {
 	}{
 		"lost":     {err: io.EOF, mayCount: true, again: true},
 		"loading":  {err: loading, again: true},
-		"no right": {err: noPerm},
+		"no right": {err: noPerm, again: true},
+		"no user":  {err: wrong},
+		"unknown":  {err: unheard, again: true},
 		"full":     {err: full, full: true},
 		"not sent": {err: &redisconn.DialError{Addr: "a", Err: io.EOF}, again: true},
 		"strange":  {err: &redisconn.UnexpectedReplyError{Script: "enqueue", Reply: "hello"}, mayCount: true},
@@ -78,7 +82,7 @@ func TestUntilAnswered(t *testing.T) {
 	}{
 		"answered":        {tries: 1},
 		"after a while":   {errs: []error{loading, io.EOF, loading}, tries: 4},
-		"refused":         {errs: []error{loading, noPerm}, want: "NOPERM something", tries: 2},
+		"refused":         {errs: []error{loading, noPerm, unheard, wrong}, want: "WRONGPASS something", tries: 4},
 		"final":           {errs: []error{io.EOF, errFinal}, want: "of no use", tries: 2},
 		"full":            {errs: []error{full}, want: retry.ErrFull.Error() + ": OOM something", tries: 1},
 		"a panic":         {panic: true, want: "panic: oh", tries: 1},
@@ -147,7 +151,7 @@ func TestAtMost(t *testing.T) {
 			assert.Equal(t, row.failures >= 5, err != nil)
 		}
 		tries := 0
-		require.ErrorIs(t, retry.AtMost(t.Context(), 5, func(context.Context) error { tries++; return noPerm }), noPerm)
+		require.ErrorIs(t, retry.AtMost(t.Context(), 5, func(context.Context) error { tries++; return wrong }), wrong)
 		assert.Equal(t, 1, tries)
 	})
 }

@@ -198,7 +198,7 @@ var errLost = errors.New("the connection broke: played")
 func (d *dying) dead() bool { d.mu.Lock(); defer d.mu.Unlock(); return d.hit && d.how != "lost" }
 
 func (d *dying) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error) {
-	refused := &redisconn.ServerError{Code: "NOPERM", Message: "NOPERM it is dead"}
+	refused := &redisconn.ServerError{Code: "WRONGPASS", Message: "WRONGPASS it is dead"}
 	if d.dead() {
 		return nil, refused
 	}
