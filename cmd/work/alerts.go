@@ -39,7 +39,8 @@ work ui --alert-url tells a webhook.`
 		Args:  cobra.ExactArgs(1),
 		RunE: a.Runs(func(ctx context.Context, _ *cobra.Command, args []string) error {
 			if within <= 0 {
-				return exit.Usagef("--for is %s: give a time above zero, as 8h, or end a silence with alerts hear", within)
+				return exit.Usagef("--for is %s: give a time above zero, as 8h, or end a silence by alerts hear",
+					within)
 			}
 			return silenceAlert(ctx, a, args[0], within)
 		}),

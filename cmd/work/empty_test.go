@@ -128,8 +128,6 @@ func (s *stocked) refused(in string, args ...string) string {
 func eachCommand(t *testing.T, do func(t *testing.T, s *stocked, cmd *cobra.Command)) {
 	redistest.Each(t, func(t *testing.T, server redistest.Server) {
 		s := newStocked(t, server)
-		before := s.all()
-		require.NotEmpty(t, before)
 		root := newRootCommand(&cli.App{})
 		root.InitDefaultHelpCmd()
 		root.InitDefaultCompletionCmd()
@@ -139,6 +137,8 @@ func eachCommand(t *testing.T, do func(t *testing.T, s *stocked, cmd *cobra.Comm
 			t.Run(cmd.CommandPath(), func(t *testing.T) {
 				of := *s
 				of.t = t
+				before := of.all()
+				require.NotEmpty(t, before)
 				do(t, &of, cmd)
 				assert.Equal(t, before, of.all(), "what is in Redis")
 			})

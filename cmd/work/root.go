@@ -30,7 +30,7 @@ func run(ctx context.Context, a *cli.App, args []string) int {
 	root.SetArgs(args)
 	help := &notedWriter{Writer: a.Out}
 	root.SetOut(help)
-	err := refuseEmpty(root, args)
+	err := cli.RefuseEmpty(root, args)
 	if err == nil {
 		err = root.ExecuteContext(ctx)
 	}

@@ -97,7 +97,8 @@ func addSchedule(v *visit.Visit) error {
 	if opts.Overlap, err = jobs.OverlapOf(body.Overlap); err != nil {
 		return err
 	}
-	return did(v, deed{Target: cmp.Or(opts.ID, body.Name)}, v.Inspector.AddSchedule(v.Ctx(), body.Spec, body.Name, opts, asArgs(body.Args)...))
+	return did(v, deed{Target: cmp.Or(opts.ID, body.Name)},
+		v.Inspector.AddSchedule(v.Ctx(), body.Spec, body.Name, opts, asArgs(body.Args)...))
 }
 
 func pauseSchedule(v *visit.Visit) error  { return on(v, "id", v.Inspector.PauseSchedule) }

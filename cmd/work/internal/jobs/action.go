@@ -109,8 +109,8 @@ func (f actionFlags) retry() []inspect.RetryOption {
 func newJobActionCommand(a *cli.App, action jobAction) *cobra.Command {
 	var f actionFlags
 	var s selectionFlags
-	more := strings.TrimSpace(action.more + "\n\nIt asks before it changes a whole state, which --state without another " +
-		"flag or --limit selects.")
+	more := strings.TrimSpace(action.more + "\n\nIt asks before it changes a whole state, which --state without " +
+		"another flag or --limit selects.")
 	asks := "do not ask before a whole state is changed, or very many records are looked at"
 	if action.destroys {
 		more, asks = action.more, "do not ask"

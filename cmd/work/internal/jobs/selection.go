@@ -68,12 +68,12 @@ func (f *selectionFlags) selection(states []work.State) (inspect.Selection, erro
 		return inspect.Selection{}, err
 	}
 	if f.older == 0 && f.typed("older-than") {
-		return inspect.Selection{}, exit.Usagef("--older-than is 0s, and every job is that old: give a longer time, or " +
-			"leave it out")
+		return inspect.Selection{}, exit.Usagef("--older-than is 0s, and every job is that old: give a longer time, " +
+			"or leave it out")
 	}
 	if f.source == 0 && f.typed("source") {
-		return inspect.Selection{}, exit.Usagef("--source is 0, which stands for any: give another number, or leave it " +
-			"out")
+		return inspect.Selection{}, exit.Usagef("--source is 0, which stands for any: give another number, or " +
+			"leave it out")
 	}
 	if f.failure != "" && f.failure != string(event.FailureTimeout) {
 		return inspect.Selection{}, exit.Usagef("--failure is %q: give timeout", f.failure)

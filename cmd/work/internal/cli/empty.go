@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -9,12 +9,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// refuseEmpty refuses a flag or an argument that was given and is empty, for every command before it runs. A script
+// RefuseEmpty refuses a flag or an argument that was given and is empty, for every command before it runs. A script
 // gives one when its variable is not set, and without it most commands are about everything. Other mistakes are left
 // to cobra, which reads the same args.
 //
 // An empty word is right in two places: a shell completes it, and with --string it is the empty text.
-func refuseEmpty(root *cobra.Command, args []string) error {
+func RefuseEmpty(root *cobra.Command, args []string) error {
 	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
 		return nil
 	}
