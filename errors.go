@@ -354,7 +354,8 @@ func (e *ClaimGoneError) text() string {
 }
 
 // ResultError is the error of an attempt whose result was to be kept (see Retention) and cannot be: it does not encode
-// as JSON, has text that is not UTF-8, has more than 64 MiB, or more than 1 MiB and could not be stored. The attempt counts as failed.
+// as JSON, has text that is not UTF-8, has more than 64 MiB, or more than 1 MiB and could not be stored. The attempt
+// counts as failed.
 type ResultError struct {
 	Handler string // readable name, file and line of the handler
 	Err     error  // why: the encoder's error, or a *PanicError of a MarshalJSON

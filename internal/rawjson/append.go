@@ -18,8 +18,8 @@ func AppendString(dst []byte, s string) []byte {
 	return append(dst, bytes.TrimSuffix(quoted.Bytes(), []byte("\n"))...)
 }
 
-// Sound is raw, or a string of it where it is no JSON: anybody may have written it, and it must not hide the rest. Bytes
-// that are not UTF-8, which json.Valid takes within strings, become U+FFFD.
+// Sound is raw, or a string of it where it is no JSON: anybody may have written it, and it must not hide the rest.
+// Bytes that are not UTF-8, which json.Valid takes within strings, become U+FFFD.
 func Sound(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 || json.Valid(raw) {
 		return UTF8(raw)
