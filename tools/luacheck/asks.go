@@ -7,8 +7,8 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// ask is what a line begins with that asks Redis, before a script's first write, whether the user may run some commands:
-// see lua/ask.go.
+// ask is what a line begins with that asks Redis, before a script's first write, whether its user may run some
+// commands: see lua/ask.go.
 const ask = "-- ASK"
 
 // functions are those that a script may call by name: of the prelude, and its own.
@@ -52,8 +52,7 @@ func checkAsks(source string, chunk []ast.Stmt, prelude functions, found *findin
 			continue
 		}
 		if inFunction(chunk, number) {
-			found.add(number, "a line that asks stands in a function: the function would return the refusal, and the script "+
-				"go on")
+			found.add(number, "a line that asks stands in a function, which would return the refusal to the script")
 			continue
 		}
 		checkAsk(strings.Fields(commands), number, chunk, known, found)
