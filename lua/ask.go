@@ -11,8 +11,8 @@ import (
 //	-- ASK HDEL HSET
 //
 // The line stands where the script may still return, at the first place that knows which branch is taken. It becomes a
-// few lines of Lua that return an error with the code NOPERM if Redis would refuse one of the commands. A server without
-// redis.acl_check_cmd, such as the embedded one, is not asked.
+// few lines of Lua that return an error with the code NOPERM if Redis would refuse one of the commands. A server
+// without redis.acl_check_cmd, such as the embedded one, is not asked.
 const ask = "-- ASK "
 
 // further is how many arguments each command takes at the least behind its key. Some servers read out of bounds when
