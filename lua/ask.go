@@ -66,7 +66,8 @@ func asked(line string) (string, error) {
 			strings.ToLower(command))
 	}
 	lines.WriteString(")\n  end)\n  if known and no then\n" +
-		"    return redis.error_reply('NOPERM this user may not run ' .. no .. ', which the script needs: nothing was changed')\n" +
+		"    return redis.error_reply('NOPERM this user may not run ' .. no ..\n" +
+		"      ', which the script needs: nothing was changed')\n" +
 		"  end\nend\n")
 	return lines.String(), nil
 }

@@ -15,11 +15,12 @@ func turning() []transition {
 	byTurns := nextTick(timed)
 	byTurns.Turn = anew.Turn
 	return append(returning(), []transition{
-		{name: "turns, again", script: "inspect/again", storing: true, timed: true, prepare: func(t *testing.T, s *site) {
-			pastOf(t, s, "a1", "a2")
-			s.cmd(t, "ZADD", "objects", 1, "sha")
-			s.cmd(t, "HSET", "limits", "a", "0 2 5 1000 5")
-		}, send: func(_ *site, store *rdb.Store) (any, error) { return store.Again(background, anew) }},
+		{name: "turns, again", script: "inspect/again", storing: true, timed: true,
+			prepare: func(t *testing.T, s *site) {
+				pastOf(t, s, "a1", "a2")
+				s.cmd(t, "ZADD", "objects", 1, "sha")
+				s.cmd(t, "HSET", "limits", "a", "0 2 5 1000 5")
+			}, send: func(_ *site, store *rdb.Store) (any, error) { return store.Again(background, anew) }},
 		{name: "turns, tick", script: "schedule/tick", prepare: timetable,
 			send: func(_ *site, store *rdb.Store) (any, error) {
 				answer, err := sendTick(store, byTurns)
@@ -36,14 +37,15 @@ func turning() []transition {
 			send: func(_ *site, store *rdb.Store) (any, error) {
 				return store.ForgetQueue(background, "a", true)
 			}},
-		{name: "turns, agree indexes", script: "repair/agree_indexes", timed: true, prepare: func(t *testing.T, s *site) {
-			s.store500(t, keyedJobs("a", "x", 1, 2))
-			s.cmd(t, "SREM", "ready", "a")
-		}, send: func(_ *site, store *rdb.Store) (any, error) {
-			_, err := rdb.Mender{Store: store, Mend: true}.AgreeIndexes(background, []string{"a"},
-				func(string) bool { return false }, time.Hour)
-			return nil, err
-		}},
+		{name: "turns, agree indexes", script: "repair/agree_indexes", timed: true,
+			prepare: func(t *testing.T, s *site) {
+				s.store500(t, keyedJobs("a", "x", 1, 2))
+				s.cmd(t, "SREM", "ready", "a")
+			}, send: func(_ *site, store *rdb.Store) (any, error) {
+				_, err := rdb.Mender{Store: store, Mend: true}.AgreeIndexes(background, []string{"a"},
+					func(string) bool { return false }, time.Hour)
+				return nil, err
+			}},
 		{name: "turns, agree places", script: "repair/agree_places", prepare: func(t *testing.T, s *site) {
 			s.store500(t, keyedJobs("a", "x", 1, 2))
 			s.cmd(t, "HSET", "names", "x1", "a")
@@ -79,7 +81,8 @@ func leaving() []transition {
 		}
 	}
 	return []transition{
-		{name: "forget, which holds jobs", script: "worker/forget", reads: true, prepare: lapsed, send: forget("a", "b")},
+		{name: "forget, which holds jobs", script: "worker/forget", reads: true, prepare: lapsed,
+			send: forget("a", "b")},
 		{name: "forget, some of its queues", script: "worker/forget", prepare: func(t *testing.T, s *site) {
 			s.worker(t, "w1", "a", "b")
 			s.cmd(t, "SMOVE", "workers", s.key("dead"), "w1")

@@ -1,14 +1,15 @@
 package main
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// ask is what a line begins with that asks Redis, before a script's first write, whether the user may run some commands:
-// see lua/ask.go.
+// ask is what a line begins with that asks Redis, before a script's first write, whether its user may run some
+// commands: see lua/ask.go.
 const ask = "-- ASK"
 
 // functions are those that a script may call by name: of the prelude, and its own.
@@ -36,14 +37,19 @@ func definition(node any) (string, *ast.FunctionExpr) {
 	return local.Names[0], function
 }
 
+// question is a line that asks, with the commands that the script may call behind it, and those that it certainly has
+// called before.
+type question struct {
+	line           int
+	commands       []string
+	behind, before map[string]bool
+}
+
 // checkAsks compares each line that asks with what the script calls behind it and before it.
 func checkAsks(source string, chunk []ast.Stmt, prelude functions, found *findings) {
 	known := functions{}
-	for _, some := range []functions{prelude, named(chunk)} {
-		for name, function := range some {
-			known[name] = function
-		}
-	}
+	maps.Copy(known, prelude)
+	maps.Copy(known, named(chunk))
 	number := 0
 	for line := range strings.Lines(source) {
 		number++
@@ -55,11 +61,12 @@ func checkAsks(source string, chunk []ast.Stmt, prelude functions, found *findin
 			commands = rest
 		}
 		if inFunction(chunk, number) {
-			found.add(number, "a line that asks stands in a function: the function would return the refusal, and the script "+
-				"go on")
+			found.add(number, "a line that asks stands in a function, which would return the refusal to the script")
 			continue
 		}
-		checkAsk(strings.Fields(commands), number, chunk, known, found)
+		q := question{number, strings.Fields(commands), known.behind(chunk, number), map[string]bool{}}
+		known.certain(chunk, number, q.before, nil)
+		q.check(found)
 	}
 }
 
@@ -82,27 +89,24 @@ func checkSharedAsks(source string, chunk []ast.Stmt, found *findings) {
 	}
 }
 
-func checkAsk(commands []string, line int, chunk []ast.Stmt, known functions, found *findings) {
-	behind := known.behind(chunk, line)
-	before := map[string]bool{}
-	known.certain(chunk, line, before, nil)
-	for command := range before {
+func (q question) check(found *findings) {
+	for command := range q.before {
 		if !slices.Contains(reading, command) {
-			found.add(line, "the script has called %s before it asks: ask before the first write", command)
+			found.add(q.line, "the script has called %s before it asks: ask before the first write", command)
 		}
 	}
-	for i, command := range commands {
+	for i, command := range q.commands {
 		switch {
-		case slices.Contains(commands[:i], command):
-			found.add(line, "the line asks for %s twice", command)
-		case !behind[command]:
-			found.add(line, "the line asks for %s, which the script does not call behind it", command)
-		case before[command]:
-			found.add(line, "the line asks for %s, which the script has called before: Redis allows it", command)
+		case slices.Contains(q.commands[:i], command):
+			found.add(q.line, "the line asks for %s twice", command)
+		case !q.behind[command]:
+			found.add(q.line, "the line asks for %s, which the script does not call behind it", command)
+		case q.before[command]:
+			found.add(q.line, "the line asks for %s, which the script has called before: Redis allows it", command)
 		}
 	}
-	if len(commands) == 0 {
-		found.add(line, "the line asks for no command")
+	if len(q.commands) == 0 {
+		found.add(q.line, "the line asks for no command")
 	}
 }
 
