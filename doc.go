@@ -136,7 +136,7 @@
 // it, and call only Checkin from other goroutines of the handler. Many goroutines call an [Observer] at once.
 //
 // A handler that ignores its ctx cannot be stopped: a Timeout reports it ([event.JobStuck]), and its processor stays
-// taken.
+// taken. While every processor is, Healthy fails with [ErrProcessorsHang].
 //
 // # Errors
 //
