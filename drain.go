@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/265d0351/work/internal/excerpt"
-	"github.com/265d0351/work/internal/needs"
+	"github.com/265d0351/work/internal/leftover"
 	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisconn"
@@ -61,84 +60,14 @@ func (p *WorkerPool) Drain(ctx context.Context) error {
 	}
 }
 
-// leftoverTimeout is how long a Drain whose time is over asks what is left; maxLeftoverQueues is how many queues it
-// names.
-const (
-	leftoverTimeout   = time.Second
-	maxLeftoverQueues = 5
-)
+// leftoverTimeout is how long a Drain whose time is over asks what is left.
+const leftoverTimeout = time.Second
 
 // describeLeftover names the served queues that have jobs, and why these do not run; nothing where that cannot be
 // learned.
 func (p *WorkerPool) describeLeftover() string {
 	ctx, cancel := context.WithTimeout(context.Background(), leftoverTimeout)
 	defer cancel()
-	queues, err := p.busyQueues(ctx)
-	if err != nil {
-		return ""
-	}
-	due := p.dueQueues(ctx)
-	left := []string{}
-	more := 0
-	for i := range queues {
-		q := &queues[i]
-		if q.waiting+q.running == 0 && q.problem == nil && !due[q.name] {
-			continue
-		}
-		if len(left) == maxLeftoverQueues {
-			more++
-			continue
-		}
-		text := fmt.Sprintf("queue %s has %d waiting and %d running", excerpt.Brief(needs.Text(q.name)), q.waiting,
-			q.running)
-		if due[q.name] {
-			text += ", and more that is due"
-		}
-		left = append(left, text+p.whyWaiting(q))
-	}
-	if more > 0 {
-		left = append(left, fmt.Sprintf("and %d queues more", more))
-	}
-	if len(left) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(left, "; ") + ")"
-}
-
-// serves tells whether jobs of this queue begin here, now or as soon as their limit holds: see binding.
-func (p *WorkerPool) serves(queue string) bool {
-	return p.serving.IsMeant(queue)
-}
-
-// dueQueues are the queues whose jobs are due on a shelf, as far as the first page of it tells.
-func (p *WorkerPool) dueQueues(ctx context.Context) map[string]bool {
-	queues := map[string]bool{}
-	for _, store := range p.stores() {
-		for _, shelf := range []rdb.Shelf{rdb.ShelfScheduled, rdb.ShelfRetry} {
-			due, err := store.Due(ctx, shelf, rdb.DueCall{})
-			if err != nil {
-				continue // what is known is told
-			}
-			for _, waiting := range due.Page {
-				queues[waiting.Queue] = true
-			}
-		}
-	}
-	return queues
-}
-
-// busyQueue is what a Drain tells of a queue that this pool serves.
-type busyQueue struct {
-	name             string
-	waiting, running int
-	workers          int // that serve it
-	paused           bool
-	limit            rdb.Limit
-	problem          error // what is wrong with its key
-}
-
-// busyQueues reads the queues that this pool serves now, by name, over all partitions.
-func (p *WorkerPool) busyQueues(ctx context.Context) ([]busyQueue, error) {
 	names := slices.Collect(maps.Keys(p.registered))
 	for name := range p.registered {
 		names = append(names, p.serving.Siblings(name)...)
@@ -147,84 +76,22 @@ func (p *WorkerPool) busyQueues(ctx context.Context) ([]busyQueue, error) {
 		names = append(append(names, name), p.serving.Siblings(name)...)
 	}
 	slices.Sort(names)
-	names = slices.DeleteFunc(names, func(queue string) bool { return !p.serves(queue) })
-	all := make([]busyQueue, len(names))
-	for at, store := range p.stores() {
-		some, err := busyQueuesOf(ctx, store, names)
-		if err != nil {
-			return nil, err
-		}
-		for i, q := range some {
-			if at > 0 {
-				q.add(all[i])
+	return leftover.Pool{
+		Queues:  slices.DeleteFunc(names, func(queue string) bool { return !p.serves(queue) }),
+		Unbound: p.binding.waits,
+		Full: func(queue string) (most int, full bool) {
+			own := p.quotaOf(queue)
+			if own == nil || own.HasRoom() {
+				return 0, false
 			}
-			all[i] = q
-		}
-	}
-	return all, nil
+			return own.Most(), true
+		},
+	}.Describe(ctx, p.stores())
 }
 
-// add adds what is known of the queue in another partition.
-func (q *busyQueue) add(other busyQueue) {
-	q.waiting, q.running, q.paused = q.waiting+other.waiting, q.running+other.running, q.paused || other.paused
-	q.workers = max(q.workers, other.workers)
-	if other.limit != (rdb.Limit{}) {
-		q.limit = other.limit // in the one partition where its jobs are
-	}
-	if other.problem != nil {
-		q.problem = other.problem
-	}
-}
-
-func busyQueuesOf(ctx context.Context, store *rdb.Store, names []string) ([]busyQueue, error) {
-	tips, err := store.QueueHeads(ctx, names)
-	if err != nil {
-		return nil, err
-	}
-	running, err := store.ClaimsByQueue(ctx)
-	if err != nil {
-		return nil, err
-	}
-	workers, err := store.Serving(ctx)
-	if err != nil {
-		return nil, err
-	}
-	rules, err := store.Rules(ctx)
-	if err != nil {
-		return nil, err
-	}
-	all := rules[rdb.Everything] != ""
-	queues := make([]busyQueue, len(names))
-	for i, name := range names {
-		rule, _ := rdb.ParseRule(rules[needs.Name(name)]) // of one that this version cannot read nothing is told
-		queues[i] = busyQueue{name: name, waiting: tips[i].Length, running: running[name], workers: workers[name],
-			paused: all || rule.Paused, limit: rule.Limit, problem: tips[i].Err}
-	}
-	return queues, nil
-}
-
-// whyWaiting is why jobs of a queue wait; empty where nothing is in their way but those before them.
-func (p *WorkerPool) whyWaiting(q *busyQueue) string {
-	own := p.quotaOf(q.name)
-	switch {
-	case q.problem != nil:
-		return ": " + q.problem.Error()
-	case q.waiting == 0:
-		return ""
-	case q.paused:
-		return ": it is paused"
-	case p.binding.waits(needs.Name(q.name)):
-		return ": its limit does not hold over all partitions yet"
-	case q.workers == 0:
-		return ": no worker serves it"
-	case q.limit.Concurrent > 0 && q.running >= q.limit.Concurrent:
-		return fmt.Sprintf(": its limit is %d at once", q.limit.Concurrent)
-	case own != nil && !own.HasRoom():
-		return fmt.Sprintf(": this pool runs at most %d at once", own.Most())
-	case q.limit.Jobs > 0:
-		return fmt.Sprintf(": its limit is %d in %s", q.limit.Jobs, q.limit.Per)
-	}
-	return ""
+// serves tells whether jobs of this queue begin here, now or as soon as their limit holds: see binding.
+func (p *WorkerPool) serves(queue string) bool {
+	return p.serving.IsMeant(queue)
 }
 
 func (p *WorkerPool) hasStopped() bool {
@@ -262,7 +129,7 @@ func (p *WorkerPool) hasWork(ctx context.Context) (bool, error) {
 
 func (p *WorkerPool) hasWorkIn(ctx context.Context, store *rdb.Store) (bool, error) {
 	for _, shelf := range []rdb.Shelf{rdb.ShelfScheduled, rdb.ShelfRetry} {
-		if _, found, err := firstDue(ctx, store, dueJobs{shelf: shelf, serves: p.serves}); found || err != nil {
+		if _, found, err := leftover.FirstDue(ctx, store, leftover.Shelf{Shelf: shelf, Serves: p.serves}); found || err != nil {
 			return found, err
 		}
 	}
@@ -307,29 +174,6 @@ func (p *WorkerPool) inPartition(i int, err error) error {
 	return &partition.Error{Partition: i, Err: err}
 }
 
-// dueJobs are those of a shelf that are due within a time from now, in queues that the pool serves.
-type dueJobs struct {
-	shelf  rdb.Shelf
-	ahead  time.Duration
-	serves func(name string) bool
-}
-
-// firstDue is when the first of these jobs is due, past the jobs of all other queues.
-func firstDue(ctx context.Context, store *rdb.Store, jobs dueJobs) (at time.Time, found bool, err error) {
-	for skip := 0; ; {
-		due, err := store.Due(ctx, jobs.shelf, rdb.DueCall{Skip: skip, Ahead: jobs.ahead})
-		if err != nil || len(due.Page) == 0 {
-			return time.Time{}, false, err
-		}
-		for _, waiting := range due.Page {
-			if jobs.serves(waiting.Queue) {
-				return waiting.Due, true, nil
-			}
-		}
-		skip += len(due.Page)
-	}
-}
-
 // NextDue is when the first of the jobs is due that are scheduled or to be retried, in the queues that this pool
 // serves: those that [WorkerPool.Drain] does not wait for. It is by the clock of Redis, in the past for one that is due
 // and has not been moved to its queue yet, and the zero time where there is none. It reads in pages of 500 past the
@@ -348,7 +192,8 @@ func (p *WorkerPool) NextDue(ctx context.Context) (time.Time, error) {
 	var first time.Time
 	for i, store := range p.stores() {
 		for _, shelf := range []rdb.Shelf{rdb.ShelfScheduled, rdb.ShelfRetry} {
-			next, _, err := firstDue(ctx, store, dueJobs{shelf: shelf, ahead: span.Longest, serves: p.serves})
+			next, _, err := leftover.FirstDue(ctx, store,
+				leftover.Shelf{Shelf: shelf, Ahead: span.Longest, Serves: p.serves})
 			if err != nil {
 				return time.Time{}, fmt.Errorf("cannot tell when the next job is due: %w", p.inPartition(i, err))
 			}

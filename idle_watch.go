@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/internal/leftover"
 	"github.com/265d0351/work/internal/rdb"
 )
 
@@ -89,7 +90,7 @@ func (p *WorkerPool) hasWorkToFetch(ctx context.Context) bool {
 
 func (p *WorkerPool) hasWorkToFetchFrom(ctx context.Context, store *rdb.Store) bool {
 	for _, shelf := range []rdb.Shelf{rdb.ShelfScheduled, rdb.ShelfRetry} {
-		if _, due, err := firstDue(ctx, store, dueJobs{shelf: shelf, serves: p.serves}); due || err != nil {
+		if _, due, err := leftover.FirstDue(ctx, store, leftover.Shelf{Shelf: shelf, Serves: p.serves}); due || err != nil {
 			return true
 		}
 	}
