@@ -11,6 +11,7 @@ import (
 	"github.com/265d0351/work/internal/healthreport"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisconn"
+	"github.com/265d0351/work/internal/refusals"
 	"github.com/265d0351/work/internal/workgroup"
 )
 
@@ -29,8 +30,7 @@ type fetcher struct {
 	broken      map[string]bool  // keys that were reported
 	refused     map[string]error // queues to which Redis did not take claims back that are not held
 	refusals    healthreport.Reporter
-	unread      map[string]bool // queues that gave nothing to a fetch which was refused something
-	unreadable  healthreport.Reporter
+	unread      *refusals.Unread
 	order       int64 // of the last job
 
 	begun    bool // it has looked for work
@@ -61,9 +61,8 @@ func newFetcher(w *worker) *fetcher {
 		worker: w, queues: w.queues, sampler: sampler,
 		health: healthreport.Reporter{Component: "fetcher", Emit: w.events.emit},
 		limit:  w.slots.Room(), broken: map[string]bool{}, refused: map[string]error{},
-		refusals:   healthreport.Reporter{Component: "fetcher, claims that nobody holds", Emit: w.events.emit},
-		unread:     map[string]bool{},
-		unreadable: healthreport.Reporter{Component: "fetcher, queues that Redis refuses to read", Emit: w.events.emit},
+		refusals: healthreport.Reporter{Component: "fetcher, claims that nobody holds", Emit: w.events.emit},
+		unread:   refusals.NewUnread(w.events.emit),
 	}
 }
 
@@ -187,35 +186,12 @@ func (f *fetcher) fetch(shares []rdb.Share) error {
 	f.limit = min(f.limit*2, w.slots.Room())
 	f.watch.Travelled(time.Since(began))
 	f.noteReady(shares, fetched)
-	f.noteUnread(shares, fetched)
 	w.clock.Learn(fetched.Time, sent, w.clock.Local())
 	f.take(c, &fetched, wanted)
 	if fetched.Refused != nil && got == 0 {
 		return fetched.Refused // not to be asked again at once
 	}
 	return nil
-}
-
-// noteUnread reports that Redis refuses to read queues, until a fetch from them all was not refused anything.
-func (f *fetcher) noteUnread(shares []rdb.Share, fetched rdb.Fetched) {
-	if fetched.Refused != nil {
-		for _, share := range shares {
-			f.unread[share.Queue] = true
-		}
-		for i := range fetched.Jobs {
-			delete(f.unread, fetched.Jobs[i].Queue)
-		}
-		if len(fetched.Jobs) > 0 { // else the fetch itself has failed
-			f.unreadable.Report(fetched.Refused)
-		}
-		return
-	}
-	for _, share := range shares {
-		delete(f.unread, share.Queue)
-	}
-	if len(f.unread) == 0 {
-		f.unreadable.Report(nil)
-	}
 }
 
 // take hands on what a fetch has brought, and tells of it.
@@ -285,6 +261,7 @@ func (f *fetcher) noteReady(shares []rdb.Share, fetched rdb.Fetched) {
 	for name, wait := range fetched.Later {
 		f.watch.Remind(name, wait)
 	}
+	f.unread.Note(fetched.Refused, shares, gave)
 	f.sampler.learn(shares, len(fetched.Jobs), func(queue string) int { return gave[queue] })
 	for _, share := range shares {
 		f.sampler.charge(share.Queue, gave[share.Queue])
