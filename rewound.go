@@ -4,9 +4,9 @@ import (
 	"context"
 
 	"github.com/265d0351/work/event"
-	"github.com/265d0351/work/internal/refusals"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/healthreport"
+	"github.com/265d0351/work/internal/refusals"
 	"github.com/265d0351/work/internal/rewound"
 	"github.com/265d0351/work/objects"
 )

@@ -224,8 +224,8 @@ func (s *settler) emitEvents() {
 	}
 }
 
-// acknowledge books the answer to one call. A refusal of the server's is returned: the call is sent again as it is. After
-// any other the batch is halved until the job that causes it is alone, and parked.
+// acknowledge books the answer to one call. A refusal of the server's is returned: the call is sent again as it is.
+// After any other the batch is halved until the job that causes it is alone, and parked.
 func (s *settler) acknowledge(b *batch, answer rdb.Settled) error {
 	if answer.Err != nil {
 		tallies := make([]*refusals.Tally, len(b.runs))
@@ -308,8 +308,8 @@ func (s *settler) splitFinished(b *batch, answer rdb.Settled) (over []*run) {
 	return over
 }
 
-// park puts a run aside whose outcome is refused for a reason that is not the server's, as far as anybody knows. The next
-// heartbeat notes in Redis why the job goes on to be listed as running.
+// park puts a run aside whose outcome is refused for a reason that is not the server's, as far as anybody knows. The
+// next heartbeat notes in Redis why the job goes on to be listed as running.
 func (s *settler) park(r *run, err error) {
 	s.parked = append(s.parked, r)
 	if !r.apart {

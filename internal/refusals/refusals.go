@@ -27,8 +27,8 @@ type Tally struct {
 }
 
 // Held decides about a call that was refused, by the tallies of its jobs. It returns false where the call is to be sent
-// again as it is: its jobs have nothing to do with that, as far as anybody knows. Else the call is halved, and a job that
-// is alone in it parked. passed is how many calls Redis has taken so far.
+// again as it is: its jobs have nothing to do with that, as far as anybody knows. Else the call is halved, and a job
+// that is alone in it parked. passed is how many calls Redis has taken so far.
 func Held(err error, passed int64, tallies []*Tally) bool {
 	switch redisconn.MeaningOf(err) {
 	case redisconn.NoAnswer, redisconn.OfCall: // an answer that cannot be read is as good as a refusal
