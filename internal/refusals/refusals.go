@@ -51,8 +51,8 @@ func Held(err error, passed int64, tallies []*Tally) bool {
 	return len(tallies) > 1 && refusals >= probeAfter
 }
 
-// Alone tells whether a call that concerns no outcomes may have been refused for a reason that is not the server's, such
-// as a broken key: a part of it may go well.
+// Alone tells whether a call that concerns no outcomes may have been refused for a reason that is not the server's,
+// such as a broken key: a part of it may go well.
 func Alone(err error) bool {
 	m := redisconn.MeaningOf(err)
 	return m == redisconn.OfCall || m == redisconn.Unknown
