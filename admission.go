@@ -11,8 +11,7 @@ import (
 	"github.com/265d0351/work/internal/needs"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/record"
-	"github.com/265d0351/work/internal/redisconn"
-	"github.com/265d0351/work/internal/retry"
+	"github.com/265d0351/work/internal/refusals"
 )
 
 // Not every job that was claimed begins. What can be told when it is fetched is decided by the fetcher, in reject; the
@@ -110,9 +109,6 @@ func (w *worker) markSuspect(r *run) bool {
 	return false
 }
 
-// patientTries is how often a processor asks where Redis answers what nobody knows.
-const patientTries = 10
-
 // unlock frees the lock of a run that is unique until it begins, which it is about to do. It returns false when the run
 // must not begin: its claim is gone, or the worker stops. Redis is asked until it answers: a job that is deferred after
 // its lock was freed would wait beside another one of its kind.
@@ -133,9 +129,7 @@ func (w *worker) unlock(r *run) bool {
 			w.handOver(r, decision{verb: verbRelease}) // which finds that the claim is gone
 			return false
 		}
-		// a broken key, or words that do not go away: others must not wait behind this job
-		if !redisconn.ConcernsServer(err) && !retry.Classify(err).Again ||
-			try >= patientTries && redisconn.MeaningOf(err) == redisconn.Unknown {
+		if refusals.Hopeless(err, try) { // as for a broken key
 			w.handOver(r, deferral())
 			return false
 		}

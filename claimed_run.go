@@ -17,6 +17,7 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/record"
 	"github.com/265d0351/work/internal/redisclock"
+	"github.com/265d0351/work/internal/refusals"
 	"github.com/265d0351/work/internal/span"
 	"github.com/265d0351/work/internal/workgroup"
 )
@@ -80,9 +81,7 @@ type settlement struct {
 	maxPerCall int           // how many outcomes may share its call; 0 is as many as fit
 	verdict    rdb.GoneClaim // on the claim, once that is gone
 	parkedFor  string        // why the outcome is refused; empty while it is not
-
-	refusals     int   // how often it was refused with words that nobody knows
-	firstRefused int64 // how many calls of the settler had passed when that was so first
+	tally      refusals.Tally
 }
 
 // decision is what becomes of a run, in the form that the settler writes.

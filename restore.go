@@ -10,7 +10,7 @@ import (
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/healthreport"
 	"github.com/265d0351/work/internal/rdb"
-	"github.com/265d0351/work/internal/redisconn"
+	"github.com/265d0351/work/internal/refusals"
 )
 
 // handleDataLoss is called when Redis has lost its data. What this worker holds runs on; Redis does not know it any
@@ -114,7 +114,7 @@ func (w *worker) restore(c *session, runs []*run) (done rdb.Restored, left []*ru
 			done.Stored, done.Reclaimed = done.Stored+some.Stored, done.Reclaimed+some.Reclaimed
 			done.Known += some.Known
 			most = min(rdb.MaxRestored, 2*most)
-		case !refusedAlone(err):
+		case !refusals.Alone(err):
 			return done, runs, err
 		case len(call.runs) > 1:
 			most = len(call.runs) / 2
@@ -122,13 +122,6 @@ func (w *worker) restore(c *session, runs []*run) (done rdb.Restored, left []*ru
 			broken[call.runs[0].claim.Queue] = err
 		}
 	}
-}
-
-// refusedAlone tells whether a call was refused for a reason that is not the server's, such as a broken key, or may not
-// be.
-func refusedAlone(err error) bool {
-	m := redisconn.MeaningOf(err)
-	return m == redisconn.OfCall || m == redisconn.Unknown
 }
 
 // nextRestore is a new call for the first of these runs, at most so many, but for those of queues that are broken.
@@ -161,7 +154,7 @@ func (w *worker) sendRestore(ctx context.Context, c *session, call *restoreCall)
 	some, state, err := c.rdb.Restore(ctx, number, call.number, batch)
 	c.unanswered = nil
 	switch {
-	case err != nil && !refusedAlone(err):
+	case err != nil && !refusals.Alone(err):
 		c.unanswered = call
 		return some, err
 	case err != nil:

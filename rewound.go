@@ -6,6 +6,7 @@ import (
 	"github.com/265d0351/work/event"
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/healthreport"
+	"github.com/265d0351/work/internal/refusals"
 	"github.com/265d0351/work/internal/rewound"
 	"github.com/265d0351/work/objects"
 )
@@ -62,7 +63,7 @@ func (w *worker) mend(c *session) error {
 		}
 	}
 	done, left, err := w.restore(c, runs)
-	if err != nil && !refusedAlone(err) {
+	if err != nil && !refusals.Alone(err) {
 		c.book.Mended(from, rewound.Mend{Restored: done.Stored + done.Known, Reclaimed: done.Reclaimed, Left: true})
 		return err
 	}

@@ -13,7 +13,9 @@ import (
 	"github.com/265d0351/work/internal/healthreport"
 	"github.com/265d0351/work/internal/history"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/record"
 	"github.com/265d0351/work/internal/redisconn"
+	"github.com/265d0351/work/internal/refusals"
 	"github.com/265d0351/work/internal/retry"
 	"github.com/265d0351/work/internal/workgroup"
 )
@@ -29,7 +31,7 @@ type settler struct {
 	parked       []*run      // refused for a reason of their own; tried again slowly
 	counted      int         // how many of those count among what the worker may hold
 	unsentEvents []func()    // events that are told once a settlement is acknowledged
-	refused      map[string]*refusal
+	refused      refusals.Reasons
 	passed       int64 // calls that Redis has taken
 	// of runs that were acknowledged; between calls of no meaning
 	attempts     []history.Attempt
@@ -49,7 +51,7 @@ const wakeTries = 5
 func newSettler(w *worker) *settler {
 	s := &settler{
 		worker: w, health: healthreport.Reporter{Component: "settler", Emit: w.events.emit},
-		refused: map[string]*refusal{}, roomy: map[string]bool{},
+		roomy: map[string]bool{},
 	}
 	s.replicas = newOutcomeReplicas(s)
 	return s
@@ -222,12 +224,23 @@ func (s *settler) emitEvents() {
 	}
 }
 
-// acknowledge books the answer to one call. A refusal of the server's is returned: the call is sent again as it is. See
-// heldAgainst for the others.
+// acknowledge books the answer to one call. A refusal of the server's is returned: the call is sent again as it is.
+// After any other the batch is halved until the job that causes it is alone, and parked.
 func (s *settler) acknowledge(b *batch, answer rdb.Settled) error {
 	if answer.Err != nil {
-		if !s.heldAgainst(b, answer.Err) {
+		tallies := make([]*refusals.Tally, len(b.runs))
+		for i, r := range b.runs {
+			tallies[i] = &r.settlement.tally
+		}
+		if !refusals.Held(answer.Err, s.passed, tallies) {
 			return answer.Err
+		}
+		for _, r := range b.runs {
+			if len(b.runs) == 1 {
+				s.park(r, answer.Err)
+				r.settlement.done = true
+			}
+			r.settlement.maxPerCall = max(1, len(b.runs)/2)
 		}
 		return nil
 	}
@@ -293,6 +306,35 @@ func (s *settler) splitFinished(b *batch, answer rdb.Settled) (over []*run) {
 		over = append(over, r)
 	}
 	return over
+}
+
+// park puts a run aside whose outcome is refused for a reason that is not the server's, as far as anybody knows. The
+// next heartbeat notes in Redis why the job goes on to be listed as running.
+func (s *settler) park(r *run, err error) {
+	s.parked = append(s.parked, r)
+	if !r.apart {
+		s.counted++
+		s.worker.slots.Park()
+	}
+	if r.settlement.parkedFor == err.Error() {
+		return
+	}
+	s.unpark(r)
+	r.settlement.parkedFor = err.Error()
+	r.longJob().Refused(excerpt.Start(err.Error(), record.MaxErrorBytes))
+	r.session.watch(r)
+	s.unsentEvents = append(s.unsentEvents, s.refused.Add(err, "settler, "+r.ref().String(), s.worker.events.emit))
+}
+
+// unpark notes that a run is not refused any more, at least not for the reason of before.
+func (s *settler) unpark(r *run) {
+	if r.settlement.parkedFor == "" {
+		return
+	}
+	if over := s.refused.Drop(r.settlement.parkedFor); over != nil {
+		s.unsentEvents = append(s.unsentEvents, over)
+	}
+	r.settlement.parkedFor = ""
 }
 
 // dropDone removes what is done from the pending ones.

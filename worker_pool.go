@@ -308,9 +308,7 @@ func (p *WorkerPool) checkArgs(name string, args []byte) error {
 // mind: nobody tries again.
 type unopened struct{ err error }
 
-func (u unopened) refusal() error {
-	return &redisconn.ServerError{Code: "UNUSABLE", Message: u.err.Error()}
-}
+func (u unopened) refusal() error { return redisconn.Unusable(u.err) }
 
 func (u unopened) Pipeline(context.Context, ...redisconn.Call) ([]redisconn.Reply, error) {
 	return nil, u.refusal()

@@ -259,11 +259,9 @@ func (j *JobInfo) setPlace(f *rdb.Found) {
 	case rdb.WhereClaimed:
 		j.State, j.Worker, j.BegunAt, j.WorkerLost = work.StateRunning, f.Claim.Worker, f.Claim.Since, !f.Alive
 		said, refused := readCheckin(f.Said)
-		switch {
-		case said == nil || said.At.Before(j.BegunAt): // it is of an earlier claim
-		case refused:
+		if refused && !said.At.Before(j.BegunAt) {
 			j.Why = []WaitReason{{Kind: WaitRefused, Error: said.Message}}
-		default:
+		} else if said != nil && !said.At.Before(j.BegunAt) { // else it is of an earlier claim
 			j.Checkin = said
 		}
 	case rdb.Where(rdb.ShelfScheduled):
@@ -308,7 +306,6 @@ func readCheckin(text string) (said *JobCheckin, refused bool) {
 	if !ok || err != nil {
 		return nil, false
 	}
-	_, refused = record.DecodeRefused(text)
 	message, progress := record.DecodeCheckin(text)
-	return &JobCheckin{At: timeOf(ms), Message: message, Progress: progress}, refused
+	return &JobCheckin{At: timeOf(ms), Message: message, Progress: progress}, record.IsRefused(text)
 }

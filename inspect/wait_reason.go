@@ -38,9 +38,7 @@ const (
 	WaitKeyOrder   WaitKind = "key order"
 	WaitKeyRate    WaitKind = "key rate"    // its key, of which so many have begun that the next may not before Until
 	WaitKeyStopped WaitKind = "key stopped" // somebody who lets its key go on
-
-	// the server: the job has run, its worker keeps the outcome, and Redis refuses it with Error
-	WaitRefused WaitKind = "refused"
+	WaitRefused    WaitKind = "refused"     // the server, which refuses the outcome of the job with Error
 )
 
 // WaitReason is one reason why a job does not run yet. There may be several; a job in a queue for which there is none

@@ -21,8 +21,8 @@ const refusedMark = "\x00refused\x00"
 // also of programs that do not know it, takes it for a message.
 func EncodeRefused(reason string) string { return refusedMark + reason }
 
-// DecodeRefused returns the reason, and whether the check-in is one of these.
-func DecodeRefused(text string) (reason string, is bool) { return strings.CutPrefix(text, refusedMark) }
+// IsRefused tells whether a check-in is one of these.
+func IsRefused(text string) bool { return strings.HasPrefix(text, refusedMark) }
 
 // DecodeCheckin takes the text apart again.
 func DecodeCheckin(text string) (message string, progress json.RawMessage) {

@@ -79,6 +79,9 @@ func code(err error) string {
 	return ""
 }
 
+// Unusable is the refusal of a driver that could not be made: no waiting helps.
+func Unusable(err error) error { return &ServerError{Code: "UNUSABLE", Message: err.Error()} }
+
 // ParseServerError finds the code of an error line. Redis before 7 hides the one of a command inside a script behind
 // "ERR Error running script (call to f_...): ...: -CODE text", and providers and proxies put "ERR" before it.
 func ParseServerError(line string) *ServerError {
