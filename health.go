@@ -36,8 +36,8 @@ var (
 		"handler does not return")
 	// ErrLoopDown: a background loop has panicked and is about to be started again. A LoopPanicked event has told why.
 	ErrLoopDown = errors.New("this loop does not run: it has panicked, and is started again within seconds")
-	// ErrProcessorsHang: every processor of the pool is held by a job whose time is up (Timeout or Deadline), or that was
-	// cancelled or fenced 5 seconds ago, since its handler ignores its ctx. No job begins until one of them returns.
+	// ErrProcessorsHang: every processor of the pool is held by a handler that ignores its ctx: the time of its job is
+	// up (Timeout or Deadline), or it was cancelled or fenced 5 seconds ago. No job begins until one of them returns.
 	ErrProcessorsHang = errors.New("every processor is held by a handler that does not return although its time is up")
 )
 
@@ -92,10 +92,9 @@ func (p *WorkerPool) unready() []HealthProblem {
 	if late == nil {
 		return problems
 	}
-	err := fmt.Errorf("%w: %d processors, jobs %s; have their handlers heed their ctx, and replace this process if none "+
-		"returns", ErrProcessorsHang, p.concurrency, excerpt.Some(len(late), excerpt.Whole/4, ", ", func(i int) string {
-		return late[i].Item.title()
-	}))
+	jobs := excerpt.Some(len(late), excerpt.Whole/4, ", ", func(i int) string { return late[i].Item.title() })
+	err := fmt.Errorf("%w: %d processors, jobs %s; have their handlers heed their ctx, and replace this process if "+
+		"none returns", ErrProcessorsHang, p.concurrency, jobs)
 	return append(problems, HealthProblem{Component: "processors", Since: late[p.concurrency-1].Since, Err: err})
 }
 

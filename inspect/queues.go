@@ -39,7 +39,7 @@ type QueueInfo struct {
 	Paused  bool       `json:"paused"`          // the queue is, or all are; with partitions in any of them
 	Limit   *LimitInfo `json:"limit,omitempty"` // nil where there is none
 	Workers int        `json:"workers"`         // with a heartbeat, that serve it. With 0 what waits will wait on
-	Hung    int        `json:"hung,omitzero"`   // of Workers: see WorkerInfo.Hangs. Where all do what waits will wait on
+	Hung    int        `json:"hung,omitzero"`   // of Workers, begin no job: see WorkerInfo.Hangs
 
 	Done   int64 `json:"done"`   // jobs in the last five full minutes
 	Failed int64 `json:"failed"` // attempts in these minutes that failed, those of Dead among them

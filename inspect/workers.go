@@ -43,7 +43,7 @@ type WorkerInfo struct {
 	Alive   bool         `json:"alive"`
 	Load    Load         `json:"load"`            // as told up to about five seconds ago
 	Wanted  string       `json:"wanted,omitzero"` // "pause", "quiet" or "stop", as somebody has asked for; else ""
-	Hung    int          `json:"hung,omitzero"`   // of its processors: their handlers do not return though their time is up
+	Hung    int          `json:"hung,omitzero"`   // processors whose handlers run on beyond their time
 	Running []RunningJob `json:"running"`         // oldest first
 	AsOf    time.Time    `json:"as_of"`           // Redis' clock, as all times here
 }
@@ -81,7 +81,7 @@ func TotalProcessors(workers []WorkerInfo) Processors {
 	return sum
 }
 
-// Hangs reports whether the worker has a heartbeat and can begin no job, since all of its processors are [WorkerInfo.Hung].
+// Hangs reports whether the worker is alive and begins no job, since all of its processors are Hung.
 func (w WorkerInfo) Hangs() bool { return w.Alive && w.Hung > 0 && w.Hung >= w.Concurrency }
 
 // TotalLoad is the load of all workers with a heartbeat among these.

@@ -76,8 +76,8 @@ func TestAWorkerOfWhichEveryProcessorHangs(t *testing.T) {
 		require.Len(t, found, 1)
 		assert.Equal(t, SeverityError, found[0].Severity)
 		assert.Equal(t, id, found[0].ID)
-		assert.Contains(t, found[0].Detail, fmt.Sprintf(": handlers do not return although their time is up; it holds, "+
-			"the oldest first, %q (deaf), %q (deaf)", first, second))
+		assert.Contains(t, found[0].Detail, fmt.Sprintf(": handlers do not return although their time is up; "+
+			"it holds, the oldest first, %q (deaf), %q (deaf)", first, second))
 		assert.Contains(t, found[0].Detail, "2 processors, which is all that it has, for ")
 		assert.Contains(t, found[0].Remedy, "restart the process of this worker")
 		workers, hanging := queue()

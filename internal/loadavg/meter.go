@@ -26,8 +26,8 @@ func Parse(text string) Averages {
 	return a
 }
 
-// ParseHung reads how many processors hang from what [Meter.News] has told. Programs of before tell nothing of it, which
-// is 0.
+// ParseHung reads how many processors hang from what [Meter.News] has told. It is 0 for an older program, which does
+// not tell.
 func ParseHung(text string) int {
 	fields := strings.Fields(text)
 	if len(fields) < 4 {

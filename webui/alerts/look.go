@@ -186,8 +186,9 @@ func ofWorkers(ctx context.Context, workers []inspect.WorkerInfo, s State) []Ale
 				format.Names(lost), Link: "workers"})
 	}
 	if len(hung) > 0 {
-		found = append(found, Alert{Rule: WorkersHung, Bad: true, Text: "Workers that begin no job, since handlers hold " +
-			"every processor beyond their time: " + format.Names(hung), Link: "workers"})
+		found = append(found, Alert{Rule: WorkersHung, Bad: true, Link: "workers",
+			Text: "Workers that begin no job, since handlers hold every processor beyond their time: " +
+				format.Names(hung)})
 	}
 	if len(stuck) > 0 {
 		found = append(found, Alert{Rule: JobsStuck, Bad: true,
