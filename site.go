@@ -14,8 +14,10 @@ import (
 	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisclock"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/replicas"
 	"github.com/265d0351/work/internal/requeue"
+	"github.com/265d0351/work/internal/rights"
 	"github.com/265d0351/work/internal/schedule"
 	"github.com/265d0351/work/internal/sharedhome"
 	"github.com/265d0351/work/objects"
@@ -35,6 +37,7 @@ type site struct {
 	undeclared atomic.Bool    // Redis may have forgotten the limits
 	missing    atomic.Bool    // some of them may have gone with their queues
 	unsaid     atomic.Bool    // Redis may have forgotten what operators have said of queues
+	asked      atomic.Bool    // the user of Redis may do what a worker needs, as a start has asked
 }
 
 // newSite makes that of a partition. It has a store once it is opened.
@@ -188,6 +191,9 @@ func (h homes) Outdated(version int64) { h.host.mapIs(version) }
 // is refused, since scripts would fail in the middle of the work; one that may evict keys is reported: it would drop
 // jobs at full memory.
 func (s *site) checkServer(ctx context.Context) error {
+	if err := s.askRights(ctx); err != nil && !redisconn.Passes(err) { // else a worker asks as it joins
+		return err
+	}
 	facts, err := s.store.Server(ctx)
 	if err != nil {
 		return err
@@ -211,6 +217,21 @@ func (s *site) checkServer(ctx context.Context) error {
 			Remedy:    "redis+cluster://HOST:PORT,HOST:PORT with package goredis, or a redis.ClusterClient",
 			Partition: s.partition,
 		})
+	}
+	return nil
+}
+
+// askRights returns what the user of the pool may not do that a worker needs, before anything is written.
+func (s *site) askRights(ctx context.Context) error {
+	answer, err := rights.Worker.Ask(ctx, s.store.Driver(), s.store.Namespace())
+	if err != nil {
+		return err
+	}
+	if s.engine.options.WaitReplicas > 0 && slices.Contains(answer.Lacks, "WAIT") {
+		return &rights.RefusedError{Namespace: s.store.Namespace(), Role: rights.Worker, Commands: []string{"WAIT"}}
+	}
+	if !s.asked.Swap(true) {
+		tellingUnchecked(s.engine.events.emit)(s.partition, answer.Lacks)
 	}
 	return nil
 }

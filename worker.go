@@ -62,7 +62,8 @@ type worker struct {
 	cutShort      []event.JobRef // runs that a stop gave back although their handlers returned
 	stopRequested atomic.Bool
 	outdated      atomic.Pointer[error] // a newer program has changed the layout of the namespace; nil while none has
-	retiring      atomic.Bool           // it leaves if it holds nothing at the next look of the scaler
+	rights        rightsWatch
+	retiring      atomic.Bool // it leaves if it holds nothing at the next look of the scaler
 	slots         *workgroup.Slots
 	gatherers     map[string]*gatherer // of jobs that are taken together, by name; nil where there are none
 	runners       *workgroup.Pool[run]

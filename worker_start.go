@@ -54,6 +54,7 @@ func newWorker(s *site, g *group, of host) *worker {
 		beatRequests: make(chan chan<- struct{}),
 		cancelHints:  make(chan struct{}, 1),
 	}
+	w.rights.health = healthreport.Reporter{Component: "rights", Emit: p.events.emit}
 	w.ahead.Goroutines, w.ahead.Most = concurrency, mostAhead(w)
 	w.fence = liveness.NewFence(p.options.FenceAfter, w.cutOff, w.tellCutOff)
 	w.statsReporter = &history.Reporter{Counter: w.stats, Store: w.store, Clock: w.clock, Lane: ids.Random(16),
@@ -80,6 +81,11 @@ func newWorker(s *site, g *group, of host) *worker {
 // join makes the worker known to Redis. After an error Redis may know it all the same: whoever called it has it leave,
 // or a reaper finds it dead once its heartbeat has lapsed.
 func (w *worker) join(ctx context.Context) error {
+	if !w.site.asked.Load() {
+		if err := w.site.askRights(ctx); err != nil {
+			return err
+		}
+	}
 	c := newSession(w.store, w.life)
 	c.shared = &w.site.numbers
 	w.current.Store(c)

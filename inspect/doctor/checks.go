@@ -34,6 +34,7 @@ const (
 	CheckUnknownWorker Check = "unknown-worker"  // belongs all of workers to workers that are known
 	CheckDeadWorker    Check = "dead-worker"     // is each worker alive or being reaped
 	CheckDeafWorker    Check = "deaf-worker"     // knows Redis what each worker serves
+	CheckRights        Check = "rights"          // may each worker do what it needs
 	CheckEndless       Check = "endless"         // do heartbeats and the lease lapse by themselves
 	CheckReady         Check = "ready"           // does the set of ready queues agree with the queues
 	CheckKeyPlace      Check = "key-place"       // do the places of keys go to those that wait for them
@@ -95,6 +96,7 @@ var checks = map[Check]struct {
 	CheckDeadWorker: {SeverityError,
 		"start any worker pool of this namespace: it puts the jobs of dead workers back"},
 	CheckDeafWorker: {SeverityError, "restart this worker: it gets no jobs"},
+	CheckRights:     {SeverityError, "grant its user what it lacks, see docs/security.md: it goes on by itself"},
 	CheckEndless:    {SeverityError, "a repair lets it lapse in a few seconds; who is alive renews it"},
 	CheckKeyPlace:   {SeverityError, "a repair puts it right, as the janitor of a worker pool does within minutes"},
 	CheckReady:      {SeverityError, "a repair puts the set right: until then no worker may look into the queue"},
