@@ -29,12 +29,7 @@ func (r Role) Question(namespace string) redisconn.Call {
 	for i, kind := range keyKinds {
 		keys[i] = prefix + kind
 	}
-	probes := r.probes()
-	args := make([]any, len(probes))
-	for i, probe := range probes {
-		args[i] = probe
-	}
-	return redisconn.Call{Script: rightsScript, Keys: keys, Args: args}
+	return redisconn.Call{Script: rightsScript, Keys: keys, Args: questions()[r].args}
 }
 
 // Ask asks what is missing of the role, and has no answer where the error of [Role.Answered] is one that passes.
@@ -46,28 +41,26 @@ func (r Role) Ask(ctx context.Context, driver redisconn.Driver, namespace string
 	return r.Answered(namespace, replies[0])
 }
 
-// probes are those of the commands of the role.
-func (r Role) probes() []string {
-	return chosen()[r]
+// question is what a role asks: the commands in order, and the arguments of the script, which nobody changes.
+type question struct {
+	commands []string
+	args     []any
 }
 
-var chosen = sync.OnceValue(func() (of [len(roleNames)][]string) {
+var questions = sync.OnceValue(func() (of [len(roleNames)]question) {
 	for _, role := range Roles() {
-		commands := role.Commands()
+		q, all, shapes := &of[role], role.Commands(), ""
+		q.args = []any{nil}
 		for _, probe := range probes {
-			if slices.Contains(commands, commandOf(probe)) {
-				of[role] = append(of[role], probe)
+			if slices.Contains(all, probe.command) {
+				shapes += probe.shape
+				q.commands, q.args = append(q.commands, probe.command), append(q.args, probe.command)
 			}
 		}
+		q.args[0] = shapes
 	}
 	return of
 })
-
-// commandOf is the command of a probe.
-func commandOf(probe string) string {
-	command, _, _ := strings.Cut(strings.TrimPrefix(probe, "?"), " ")
-	return command
-}
 
 // Answered reads the reply to the question. The error is a *[RefusedError] where something is missing that the role
 // needs, an *[UnusableError] or a *redisconn.WrongServerError of a server that cannot be used, or one that passes. What
@@ -81,11 +74,11 @@ func (r Role) Answered(namespace string, reply redisconn.Reply) (Answer, error) 
 	lacks := map[string]bool{}
 	for pair := range slices.Chunk(said, 2) {
 		number, _ := pair[0].(int64)
-		if len(pair) < 2 || number < 1 || int(number) > len(r.probes()) {
+		if len(pair) < 2 || number < 1 || int(number) > len(questions()[r].commands) {
 			continue
 		}
 		why, _ := pair[1].([]byte)
-		refused.note(r.probes()[number-1], string(why), lacks)
+		refused.note(questions()[r].commands[number-1], string(why), lacks)
 	}
 	return refused.answer(lacks)
 }
@@ -109,10 +102,9 @@ func (r Role) unasked(namespace string, err error) (Answer, error) {
 	return Answer{}, nil
 }
 
-// note notes why a probe is refused. One of a command that scripts cannot make has no reason: it is the command,
-// unless a publication on the same channels is refused for them.
-func (e *RefusedError) note(probe, why string, lacks map[string]bool) {
-	command := commandOf(probe)
+// note notes why a call is refused. One that scripts cannot make has no reason: it is the command, unless a publication
+// on the same channels is refused for them.
+func (e *RefusedError) note(command, why string, lacks map[string]bool) {
 	switch {
 	case ofChannels(why) && !strings.Contains(why, "command or"):
 		e.Channels = true
