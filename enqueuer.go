@@ -84,7 +84,7 @@ func NewEnqueuer(dsn string, opts ...EnqueuerOption) (*Enqueuer, error) {
 	}
 	parts := partition.NewDirectory(driver, settings.namespace)
 	parts.TellFlows(tellingFlows(settings.teller()))
-	parts.As(rights.Enqueuer, tellingUnchecked(settings.teller()))
+	parts.As(rights.Enqueuer, rights.Unchecked(settings.teller()))
 	enq := newEnqueuer(parts, settings)
 	if owned {
 		enq.core.toClose = driver

@@ -256,5 +256,5 @@ func (f *fetcher) reopen() { f.sampler.addAll(f.watch.Reopened()) }
 // run until a heartbeat is answered, because it is too old for the namespace, or because its user lacks rights.
 func (w *worker) resting() bool {
 	return w.desired.Now() != "" || w.retiring.Load() || w.fence.IsDown() || w.outdated.Load() != nil ||
-		w.rights.refused.Load() != nil
+		w.rights.Refused() != nil
 }

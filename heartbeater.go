@@ -10,7 +10,6 @@ import (
 	"github.com/265d0351/work/internal/liveness"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisconn"
-	"github.com/265d0351/work/internal/rights"
 )
 
 // heartbeater keeps a worker alive in Redis over a connection of its own. It also carries check-ins there and brings
@@ -148,22 +147,21 @@ func (h *heartbeater) beat(ctx context.Context) error {
 	sent, begun := h.worker.clock.Local(), time.Now()
 	h.sent = begun
 	h.worker.load.Sample(begun, h.worker.processorsBusy())
-	along, asks := h.beatAlong()
+	counts := h.worker.statsReporter.Calls(false)
 	pulse, err := c.rdb.Beat(ctx, h.conn, rdb.Beat{
 		Life: h.worker.beats.Life, Epoch: c.knownEpoch(), Lease: h.worker.daemons.lease(time.Now()),
 		Waits: h.worker.queues.waiter.Waits(), Ran: c.ran.News(begun), Load: h.worker.load.News(begun),
-		CheckIns: checkins, Ended: left, Along: along,
+		CheckIns: checkins, Ended: left, Along: append(counts, h.worker.rights.Calls(h.fleet)...),
 	})
 	if err != nil {
 		c.restoreNews(checkins, left)
 		c.ran.Untold()
 		h.worker.load.Untold()
-		if rights.Denied(err) {
-			h.askRights(ctx)
-		}
+		h.worker.rights.Ask(ctx, h.conn, c.rdb.ID, err)
 		return err
 	}
-	h.answeredAlong(ctx, &pulse, asks)
+	h.worker.statsReporter.Answered(pulse.Along[:len(counts)])
+	h.worker.rights.Answered(ctx, h.conn, c.rdb.ID, pulse.Along[len(counts):])
 	switch pulse.State {
 	case rdb.Fenced:
 		if lost, err := h.registrationLost(ctx, c); lost || err != nil {
@@ -226,7 +224,7 @@ func (h *heartbeater) connect(ctx context.Context) error {
 	}
 	if h.dialled {
 		h.worker.surveyAgain() // it may be another Redis
-		h.worker.rights.doubted.Store(true)
+		h.worker.rights.Moved()
 	}
 	h.conn, h.dialled = conn, true
 	return nil

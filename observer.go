@@ -3,7 +3,6 @@ package work
 import (
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -126,15 +125,5 @@ func (o *observed) complain(log *eventlog.Log, e event.Event, value any, stack s
 		log.Line(slog.LevelError, "an observer panicked", []slog.Attr{
 			slog.String("observer", fmt.Sprintf("%T", o.observer)), slog.String("event", fmt.Sprintf("%T", e)),
 			slog.String("panic", excerpt.Describe(value)), slog.Int("panics", panics), slog.String("stack", stack)})
-	}
-}
-
-// tellingUnchecked tells what of a server was not checked, since its user may not ask for it.
-func tellingUnchecked(emit func(event.Event)) func(partition int, lacks []string) {
-	return func(partition int, lacks []string) {
-		if slices.Contains(lacks, "INFO") {
-			emit(event.ServerUnfit{Partition: partition, Remedy: "grant the user +info, see docs/security.md",
-				Problem: "its user may not run INFO, so neither its version nor its maxmemory-policy was checked"})
-		}
 	}
 }

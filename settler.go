@@ -84,7 +84,7 @@ func (s *settler) run(ctx context.Context) {
 		}
 		if err != nil {
 			s.worker.surveyAgain()
-			s.worker.rights.doubt(err)
+			s.worker.rights.Doubt(err)
 			s.health.Report(err)
 			s.failures.Pause(ctx)
 			continue
@@ -328,7 +328,7 @@ func (s *settler) park(r *run, err error) {
 		s.refused[reason] = why
 	}
 	why.runs++
-	s.worker.rights.doubt(err)
+	s.worker.rights.Doubt(err)
 	s.unsentEvents = append(s.unsentEvents, func() { why.health.Report(err) })
 }
 

@@ -29,6 +29,7 @@ type site struct {
 	engine    *engine
 	partition int
 	store     *rdb.Store
+	rights    rights.Start
 	objects   *poolObjects
 	clock     *redisclock.Clock
 
@@ -37,7 +38,6 @@ type site struct {
 	undeclared atomic.Bool    // Redis may have forgotten the limits
 	missing    atomic.Bool    // some of them may have gone with their queues
 	unsaid     atomic.Bool    // Redis may have forgotten what operators have said of queues
-	asked      atomic.Bool    // the user of Redis may do what a worker needs, as a start has asked
 }
 
 // newSite makes that of a partition. It has a store once it is opened.
@@ -50,6 +50,8 @@ func newSite(e *engine, number int) *site {
 func (s *site) open() (err error) {
 	s.store = s.engine.directory.Store(s.partition)
 	options := s.engine.options
+	s.rights = rights.Start{Driver: s.store.Driver(), Namespace: s.store.Namespace(), Partition: s.partition,
+		Replicas: options.WaitReplicas > 0, Emit: s.engine.events.emit}
 	options.ObjectGrace = max(options.ObjectGrace, 0) // what is negative is reported as that
 	options.ObjectHome = sharedhome.Of(options.ObjectHome, s.engine.directory, s.partition)
 	s.objects, err = newPoolObjects(s.store, options)
@@ -191,7 +193,7 @@ func (h homes) Outdated(version int64) { h.host.mapIs(version) }
 // is refused, since scripts would fail in the middle of the work; one that may evict keys is reported: it would drop
 // jobs at full memory.
 func (s *site) checkServer(ctx context.Context) error {
-	if err := s.askRights(ctx); err != nil && !redisconn.Passes(err) { // else a worker asks as it joins
+	if err := s.rights.Ask(ctx); err != nil && !redisconn.Passes(err) { // else a worker asks as it joins
 		return err
 	}
 	facts, err := s.store.Server(ctx)
@@ -217,21 +219,6 @@ func (s *site) checkServer(ctx context.Context) error {
 			Remedy:    "redis+cluster://HOST:PORT,HOST:PORT with package goredis, or a redis.ClusterClient",
 			Partition: s.partition,
 		})
-	}
-	return nil
-}
-
-// askRights returns what the user of the pool may not do that a worker needs, before anything is written.
-func (s *site) askRights(ctx context.Context) error {
-	answer, err := rights.Worker.Ask(ctx, s.store.Driver(), s.store.Namespace())
-	if err != nil {
-		return err
-	}
-	if s.engine.options.WaitReplicas > 0 && slices.Contains(answer.Lacks, "WAIT") {
-		return &rights.RefusedError{Namespace: s.store.Namespace(), Role: rights.Worker, Commands: []string{"WAIT"}}
-	}
-	if !s.asked.Swap(true) {
-		tellingUnchecked(s.engine.events.emit)(s.partition, answer.Lacks)
 	}
 	return nil
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/265d0351/work/internal/liveness"
 	"github.com/265d0351/work/internal/needs"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/rights"
 	"github.com/265d0351/work/internal/subscription"
 	"github.com/265d0351/work/internal/workgroup"
 	"github.com/265d0351/work/objects"
@@ -54,7 +55,6 @@ func newWorker(s *site, g *group, of host) *worker {
 		beatRequests: make(chan chan<- struct{}),
 		cancelHints:  make(chan struct{}, 1),
 	}
-	w.rights.health = healthreport.Reporter{Component: "rights", Emit: p.events.emit}
 	w.ahead.Goroutines, w.ahead.Most = concurrency, mostAhead(w)
 	w.fence = liveness.NewFence(p.options.FenceAfter, w.cutOff, w.tellCutOff)
 	w.statsReporter = &history.Reporter{Counter: w.stats, Store: w.store, Clock: w.clock, Lane: ids.Random(16),
@@ -64,6 +64,7 @@ func newWorker(s *site, g *group, of host) *worker {
 	w.logging = w.loop(joblog.Component, w.logs.Run)
 	w.logs.Start = func() { w.logging.Start(w.life) }
 	w.queues = newQueues(s, life)
+	w.rights = rights.NewWatch(w.store.Namespace(), p.events.emit, w.queues.wakeup.Wake)
 	w.made, w.answerer = time.Now(), w.newAnswerer()
 	w.fetching = w.loop("fetcher", newFetcher(w).run)
 	settler := newSettler(w)
@@ -81,10 +82,8 @@ func newWorker(s *site, g *group, of host) *worker {
 // join makes the worker known to Redis. After an error Redis may know it all the same: whoever called it has it leave,
 // or a reaper finds it dead once its heartbeat has lapsed.
 func (w *worker) join(ctx context.Context) error {
-	if !w.site.asked.Load() {
-		if err := w.site.askRights(ctx); err != nil {
-			return err
-		}
+	if err := w.site.rights.Once(ctx); err != nil {
+		return err
 	}
 	c := newSession(w.store, w.life)
 	c.shared = &w.site.numbers

@@ -94,6 +94,7 @@ func escaped(namespace string) string {
 const (
 	enqueuerScripts = "server/rights job/enqueue job/enqueue_several job/enqueue_mixed job/send worker/witness " +
 		"object/keep object/touch object/reserve object/refer flow/store flow/seal flow/add flow/lodge " +
+		"flow/advance flow/remove " +
 		"result/await result/stop_waiting result/collect"
 	readerScripts   = "server/rights inspect/lookup inspect/page"
 	workerScripts   = "server/* job/* worker/* flow/* limit/* schedule/* object/* history/* result/* repair/* partition/*"
@@ -107,12 +108,12 @@ const (
 	storing    = "BLMOVE EXEC EXISTS GETRANGE HDEL HEXISTS HGET HGETALL HINCRBY HLEN HMGET HSET LINDEX LLEN LPUSH " +
 		"LPUSHX LRANGE LSET LTRIM MULTI PERSIST PEXPIRE PUBLISH RENAME RPOP RPUSH RPUSHX SADD SCARD SET SETRANGE " +
 		"SISMEMBER SMEMBERS SMISMEMBER SPUBLISH SREM STRLEN UNLINK WAIT ZADD ZCARD ZCOUNT ZLEXCOUNT ZMSCORE ZRANGE " +
-		"ZRANGEBYLEX ZRANGEBYSCORE ZREM ZSCORE"
+		"ZRANGEBYLEX ZRANGEBYSCORE ZREM ZREMRANGEBYRANK ZSCORE"
 	enqueuing = storing
 	reading   = "EXISTS GETRANGE HEXISTS HGET HGETALL HLEN HMGET HSCAN LINDEX LLEN LPOS LRANGE MGET PTTL SCARD " +
 		"SISMEMBER SMEMBERS SMISMEMBER SSCAN STRLEN ZCARD ZCOUNT ZLEXCOUNT ZMSCORE ZRANGE ZRANGEBYLEX " +
 		"ZRANGEBYSCORE ZREVRANGE ZSCAN ZSCORE"
-	mending   = "HSETNX LREM TYPE ZREMRANGEBYRANK ZREMRANGEBYSCORE"
+	mending   = "HSETNX LREM TYPE ZREMRANGEBYSCORE"
 	working   = storing + " " + reading + " " + mending + " BLPOP SINTER SINTERCARD"
 	operating = storing + " " + reading + " " + mending
 )
