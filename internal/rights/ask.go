@@ -80,6 +80,9 @@ func (r Role) Answered(namespace string, reply redisconn.Reply) (Answer, error) 
 		why, _ := pair[1].([]byte)
 		refused.note(questions()[r].commands[number-1], string(why), lacks)
 	}
+	if lacks["SUBSCRIBE"] && lacks["SSUBSCRIBE"] && !slices.Contains(r.Commands(), "PUBLISH") {
+		refused.Channels = true // scripts cannot listen, so Redis gives no reason, and a reader publishes nothing
+	}
 	return refused.answer(lacks)
 }
 
@@ -117,7 +120,7 @@ func (e *RefusedError) note(command, why string, lacks map[string]bool) {
 
 // answer puts together what was noted.
 func (e *RefusedError) answer(lacks map[string]bool) (a Answer, err error) {
-	if e.Channels { // nothing else is known of those who listen
+	if e.Channels { // why those who listen are refused
 		delete(lacks, "SUBSCRIBE")
 		delete(lacks, "SSUBSCRIBE")
 	}
