@@ -93,6 +93,7 @@ func escaped(namespace string) string {
 // The scripts of each role: a folder, or a single one. A worker enqueues, too.
 const (
 	enqueuerScripts = "server/rights job/enqueue job/enqueue_several job/enqueue_mixed job/send worker/witness " +
+		"worker/note_settled " +
 		"object/keep object/touch object/reserve object/refer flow/store flow/seal flow/add flow/lodge " +
 		"flow/advance flow/remove " +
 		"result/await result/stop_waiting result/collect"
