@@ -7,7 +7,7 @@ SERVERS ?= .cache/servers
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test race lint fmt tidy fuzz bench bench-table cover mutants long fault-long scale scale-partitions partitions \
-	partitions-faults partitions-model answers keys models-long flows steps replicas coming-over races-long rates-long cron-long \
+	partitions-faults partitions-model answers keys models-long flows steps rights replicas coming-over races-long rates-long cron-long \
 	reads-long \
 	names-long fleet-long crashes-long pages-long search-long doctor-long due-long drivers-long servers drivers-bench oidc pictures book \
 	image release ci clean
@@ -50,7 +50,7 @@ cover: ## write the coverage of all packages by all tests to cover.out
 mutants: ## break the scripts one line at a time: which test sees it? (about half an hour)
 	go run ./tools/mutants
 
-long: fault-long answers scale partitions partitions-faults keys partitions-model models-long replicas coming-over races-long rates-long cron-long reads-long names-long fleet-long crashes-long pages-long search-long doctor-long due-long drivers-long ## every long form below (three to four hours; run it before a release)
+long: fault-long answers scale partitions partitions-faults keys partitions-model models-long rights replicas coming-over races-long rates-long cron-long reads-long names-long fleet-long crashes-long pages-long search-long doctor-long due-long drivers-long ## every long form below (three to four hours; run it before a release)
 
 fault-long: ## kill, stop, cut and fill for as long as docs/reliability.md says, and write its figures (about four minutes)
 	@mkdir -p .cache && rm -f .cache/faults.jsonl
@@ -88,6 +88,9 @@ flows: ## what members of flows cost beside 1,000,000 plain jobs (ten minutes)
 steps: ## what steps, sleeps and messages cost beside jobs without, into docs/steps.md (two minutes)
 	WORK_STEPS_LONG=1 WORK_STEPS_FIGURES=$(CURDIR)/docs/steps.md WORK_REQUIRE_REDIS=1 \
 		go test -count=1 -v -timeout 60m -run TestWhatStepsCost ./integration
+
+rights: ## one command taken from the user of all programs for 3 s under load: acknowledged jobs lost, done twice, left behind (a minute)
+	WORK_RIGHTS_LONG=1 WORK_REQUIRE_REDIS=1 go test -count=1 -v -timeout 30m -run TestRightsTakenOffUnderLoad ./integration
 
 replicas: ## jobs per second with and without WaitReplicas, a replica 100 ms behind, into docs/scale.md (two minutes)
 	WORK_REPLICAS_LONG=1 WORK_REPLICAS_FIGURES=$(CURDIR)/docs/scale.md WORK_REQUIRE_REDIS=1 \

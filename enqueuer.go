@@ -20,6 +20,7 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisclock"
 	"github.com/265d0351/work/internal/redisconn"
+	"github.com/265d0351/work/internal/rights"
 	"github.com/265d0351/work/internal/waiting"
 	"github.com/265d0351/work/objects"
 )
@@ -83,6 +84,7 @@ func NewEnqueuer(dsn string, opts ...EnqueuerOption) (*Enqueuer, error) {
 	}
 	parts := partition.NewDirectory(driver, settings.namespace)
 	parts.TellFlows(tellingFlows(settings.teller()))
+	parts.As(rights.Enqueuer, rights.Unchecked(settings.teller()))
 	enq := newEnqueuer(parts, settings)
 	if owned {
 		enq.core.toClose = driver

@@ -79,6 +79,7 @@ func (f *fetcher) run(ctx context.Context) {
 		case errors.Is(err, errNotRegistered):
 			f.worker.beatNow(ctx)
 		default:
+			f.worker.rights.Doubt(err)
 			f.health.Report(err)
 			f.failures.Pause(ctx)
 		}

@@ -253,7 +253,8 @@ func (f *fetcher) confirm(before []string) {
 func (f *fetcher) reopen() { f.sampler.addAll(f.watch.Reopened()) }
 
 // resting tells whether the worker fetches nothing because it is to, because it is about to leave, because nothing may
-// run until a heartbeat is answered, or because it is too old for the namespace.
+// run until a heartbeat is answered, because it is too old for the namespace, or because its user lacks rights.
 func (w *worker) resting() bool {
-	return w.desired.Now() != "" || w.retiring.Load() || w.fence.IsDown() || w.outdated.Load() != nil
+	return w.desired.Now() != "" || w.retiring.Load() || w.fence.IsDown() || w.outdated.Load() != nil ||
+		w.rights.Refused() != nil
 }

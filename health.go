@@ -141,6 +141,9 @@ func (p *WorkerPool) problems(limits liveness.Limits) []HealthProblem {
 		if outdated := w.outdated.Load(); outdated != nil {
 			found = append(found, HealthProblem{Worker: id, Component: "layout", Err: *outdated})
 		}
+		if refused := w.rights.Refused(); refused != nil {
+			found = append(found, HealthProblem{Worker: id, Component: "rights", Err: refused})
+		}
 	}
 	return slices.Concat(found, p.members.problems(), p.binding.problems())
 }

@@ -147,18 +147,21 @@ func (h *heartbeater) beat(ctx context.Context) error {
 	sent, begun := h.worker.clock.Local(), time.Now()
 	h.sent = begun
 	h.worker.load.Sample(begun, h.worker.processorsBusy(), h.worker.group.hung())
+	counts := h.worker.statsReporter.Calls(false)
 	pulse, err := c.rdb.Beat(ctx, h.conn, rdb.Beat{
 		Life: h.worker.beats.Life, Epoch: c.knownEpoch(), Lease: h.worker.daemons.lease(time.Now()),
 		Waits: h.worker.queues.waiter.Waits(), Ran: c.ran.News(begun), Load: h.worker.load.News(begun),
-		CheckIns: checkins, Ended: left, Along: h.worker.statsReporter.Calls(false),
+		CheckIns: checkins, Ended: left, Along: append(counts, h.worker.rights.Calls(h.fleet)...),
 	})
 	if err != nil {
 		c.restoreNews(checkins, left)
 		c.ran.Untold()
 		h.worker.load.Untold()
+		h.worker.rights.Ask(ctx, h.conn, c.rdb.ID, err)
 		return err
 	}
-	h.worker.statsReporter.Answered(pulse.Along)
+	h.worker.statsReporter.Answered(pulse.Along[:len(counts)])
+	h.worker.rights.Answered(ctx, h.conn, c.rdb.ID, pulse.Along[len(counts):])
 	switch pulse.State {
 	case rdb.Fenced:
 		if lost, err := h.registrationLost(ctx, c); lost || err != nil {
@@ -221,6 +224,7 @@ func (h *heartbeater) connect(ctx context.Context) error {
 	}
 	if h.dialled {
 		h.worker.surveyAgain() // it may be another Redis
+		h.worker.rights.Moved()
 	}
 	h.conn, h.dialled = conn, true
 	return nil

@@ -80,6 +80,7 @@ func (s *settler) run(ctx context.Context) {
 		}
 		if err != nil {
 			s.worker.surveyAgain()
+			s.worker.rights.Doubt(err)
 			s.health.Report(err)
 			s.failures.Pause(ctx)
 			continue
@@ -324,6 +325,7 @@ func (s *settler) park(r *run, err error) {
 	r.longJob().Refused(excerpt.Start(err.Error(), record.MaxErrorBytes))
 	r.session.watch(r)
 	s.unsentEvents = append(s.unsentEvents, s.refused.Add(err, "settler, "+r.ref().String(), s.worker.events.emit))
+	s.worker.rights.Doubt(err)
 }
 
 // unpark notes that a run is not refused any more, at least not for the reason of before.

@@ -2,7 +2,6 @@ package work
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -14,9 +13,12 @@ import (
 	"github.com/265d0351/work/internal/partition"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisclock"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/replicas"
 	"github.com/265d0351/work/internal/requeue"
+	"github.com/265d0351/work/internal/rights"
 	"github.com/265d0351/work/internal/schedule"
+	"github.com/265d0351/work/internal/serverfit"
 	"github.com/265d0351/work/internal/sharedhome"
 	"github.com/265d0351/work/objects"
 )
@@ -27,6 +29,7 @@ type site struct {
 	engine    *engine
 	partition int
 	store     *rdb.Store
+	rights    rights.Start
 	objects   *poolObjects
 	clock     *redisclock.Clock
 
@@ -47,6 +50,8 @@ func newSite(e *engine, number int) *site {
 func (s *site) open() (err error) {
 	s.store = s.engine.directory.Store(s.partition)
 	options := s.engine.options
+	s.rights = rights.Start{Driver: s.store.Driver(), Namespace: s.store.Namespace(), Partition: s.partition,
+		Replicas: options.WaitReplicas > 0, Emit: s.engine.events.emit}
 	options.ObjectGrace = max(options.ObjectGrace, 0) // what is negative is reported as that
 	options.ObjectHome = sharedhome.Of(options.ObjectHome, s.engine.directory, s.partition)
 	s.objects, err = newPoolObjects(s.store, options)
@@ -184,35 +189,12 @@ type homes struct {
 // Outdated has the pool read the map of the partitions.
 func (h homes) Outdated(version int64) { h.host.mapIs(version) }
 
-// checkServer looks at what Redis says of itself, once, when a pool begins to work in a partition. One that is too old
-// is refused, since scripts would fail in the middle of the work; one that may evict keys is reported: it would drop
-// jobs at full memory.
+// checkServer looks, once when a pool begins to work in a partition, whether its Redis can be used.
 func (s *site) checkServer(ctx context.Context) error {
-	facts, err := s.store.Server(ctx)
-	if err != nil {
+	if err := s.rights.Ask(ctx); err != nil && !redisconn.Passes(err) { // else a worker asks as it joins
 		return err
 	}
-	if facts.TooOld() {
-		return &InvalidError{
-			What: "the version of Redis", Value: facts.Version, Remedy: "use " + rdb.MinVersion + " or newer",
-		}
-	}
-	if facts.EvictionPolicy != "" && facts.EvictionPolicy != "noeviction" {
-		s.engine.events.emit(event.ServerUnfit{
-			Problem: fmt.Sprintf("its maxmemory-policy is %s: when its memory is full it drops keys, and jobs with "+
-				"them", facts.EvictionPolicy),
-			Remedy: "CONFIG SET maxmemory-policy noeviction", Partition: s.partition,
-		})
-	}
-	if facts.Mode == "cluster" && !s.store.Follows() {
-		s.engine.events.emit(event.ServerUnfit{
-			Problem: "it is a node of a cluster, and the DSN or client is for one server: when the slot of this " +
-				"namespace moves, or this node fails, nothing runs",
-			Remedy:    "redis+cluster://HOST:PORT,HOST:PORT with package goredis, or a redis.ClusterClient",
-			Partition: s.partition,
-		})
-	}
-	return nil
+	return asInvalid(serverfit.Check(ctx, s.store, s.partition, s.engine.events.emit))
 }
 
 // poolObjects is how a pool reads the objects that its jobs need, and stores results.

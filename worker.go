@@ -22,6 +22,7 @@ import (
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisclock"
 	"github.com/265d0351/work/internal/redisconn"
+	"github.com/265d0351/work/internal/rights"
 	"github.com/265d0351/work/internal/subscription"
 	"github.com/265d0351/work/internal/workgroup"
 )
@@ -62,7 +63,8 @@ type worker struct {
 	cutShort      []event.JobRef // runs that a stop gave back although their handlers returned
 	stopRequested atomic.Bool
 	outdated      atomic.Pointer[error] // a newer program has changed the layout of the namespace; nil while none has
-	retiring      atomic.Bool           // it leaves if it holds nothing at the next look of the scaler
+	rights        *rights.Watch
+	retiring      atomic.Bool // it leaves if it holds nothing at the next look of the scaler
 	slots         *workgroup.Slots
 	gatherers     map[string]*gatherer // of jobs that are taken together, by name; nil where there are none
 	runners       *workgroup.Pool[run]

@@ -22,6 +22,7 @@ import (
 	"github.com/265d0351/work/internal/liveness"
 	"github.com/265d0351/work/internal/needs"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/rights"
 	"github.com/265d0351/work/internal/subscription"
 	"github.com/265d0351/work/internal/workgroup"
 	"github.com/265d0351/work/objects"
@@ -63,6 +64,7 @@ func newWorker(s *site, g *group, of host) *worker {
 	w.logging = w.loop(joblog.Component, w.logs.Run)
 	w.logs.Start = func() { w.logging.Start(w.life) }
 	w.queues = newQueues(s, life)
+	w.rights = rights.NewWatch(w.store.Namespace(), p.events.emit, w.queues.wakeup.Wake)
 	w.made, w.answerer = time.Now(), w.newAnswerer()
 	w.fetching = w.loop("fetcher", newFetcher(w).run)
 	settler := newSettler(w)
@@ -80,6 +82,9 @@ func newWorker(s *site, g *group, of host) *worker {
 // join makes the worker known to Redis. After an error Redis may know it all the same: whoever called it has it leave,
 // or a reaper finds it dead once its heartbeat has lapsed.
 func (w *worker) join(ctx context.Context) error {
+	if err := w.site.rights.Once(ctx); err != nil {
+		return err
+	}
 	c := newSession(w.store, w.life)
 	c.shared = &w.site.numbers
 	w.current.Store(c)

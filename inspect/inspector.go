@@ -20,6 +20,7 @@ import (
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/internal/inside"
 	"github.com/265d0351/work/internal/partition"
+	"github.com/265d0351/work/internal/rights"
 )
 
 // Inspector looks into a namespace and puts it in order. All methods may be called concurrently.
@@ -53,7 +54,9 @@ func New(dsn string, opts ...work.EnqueuerOption) (*Inspector, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := inspectorOf(inside.Enqueuer(enq), func() *work.Enqueuer { return enq })
+	of := inside.Enqueuer(enq)
+	of.Partitions.As(rights.Reader, nil)
+	i := inspectorOf(of, func() *work.Enqueuer { return enq })
 	i.toClose = enq
 	return i, nil
 }

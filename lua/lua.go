@@ -10,6 +10,7 @@
 //	result         outcomes that somebody waits for, and completion queues
 //	inspect        what a person or a program asks, and does by hand
 //	repair         what the janitor and the doctor mend
+//	server         what the user of a connection may do
 //	thoonk, worqr  the packages beside the framework
 //
 // Each file starts with a header that names its KEYS and ARGV in order, what it returns, and its first write, which

@@ -35,6 +35,7 @@ const (
 	CheckDeadWorker    Check = "dead-worker"     // is each worker alive or being reaped
 	CheckDeafWorker    Check = "deaf-worker"     // knows Redis what each worker serves
 	CheckHungWorker    Check = "hung-worker"     // has each worker a processor that can begin a job
+	CheckRights        Check = "rights"          // may each worker do what it needs
 	CheckEndless       Check = "endless"         // do heartbeats and the lease lapse by themselves
 	CheckReady         Check = "ready"           // does the set of ready queues agree with the queues
 	CheckKeyPlace      Check = "key-place"       // do the places of keys go to those that wait for them
@@ -98,6 +99,7 @@ var checks = map[Check]struct {
 	CheckDeafWorker: {SeverityError, "restart this worker: it gets no jobs"},
 	CheckHungWorker: {SeverityError, "have the handlers of these jobs return when their ctx ends, and restart the " +
 		"process of this worker: the jobs that it holds run elsewhere"},
+	CheckRights:    {SeverityError, "grant its user what it lacks, see docs/security.md: it goes on by itself"},
 	CheckEndless:   {SeverityError, "a repair lets it lapse in a few seconds; who is alive renews it"},
 	CheckKeyPlace:  {SeverityError, "a repair puts it right, as the janitor of a worker pool does within minutes"},
 	CheckReady:     {SeverityError, "a repair puts the set right: until then no worker may look into the queue"},

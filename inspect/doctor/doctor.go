@@ -16,6 +16,7 @@ import (
 	"github.com/265d0351/work/internal/inside"
 	"github.com/265d0351/work/internal/needs"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/rights"
 )
 
 // Options says how a namespace is examined. The zero value looks and changes nothing.
@@ -279,6 +280,14 @@ func (d *doctor) checkServer(ctx context.Context) error {
 	facts, err := d.store.Server(ctx)
 	if err != nil {
 		return err
+	}
+	answer, err := rights.Doctor.Ask(ctx, d.store.Driver(), d.store.Namespace())
+	if err != nil {
+		return err
+	}
+	if slices.Contains(answer.Lacks, "INFO") {
+		d.find(Finding{Check: CheckServer, ID: "info", Severity: SeverityInfo, Detail: "the user of the doctor may not " +
+			"run INFO: the version, the role and the maxmemory-policy were not checked", Remedy: "grant it +info"})
 	}
 	if facts.TooOld() {
 		d.find(Finding{Check: CheckServer, ID: "version", Detail: fmt.Sprintf("this is Redis %s, which lacks commands",

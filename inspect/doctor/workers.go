@@ -14,6 +14,7 @@ import (
 	"github.com/265d0351/work/internal/hung"
 	"github.com/265d0351/work/internal/needs"
 	"github.com/265d0351/work/internal/rdb"
+	"github.com/265d0351/work/internal/rights"
 )
 
 // readWorkers reads who is registered, and what they serve. The keys were read before: a worker whose keys were there
@@ -45,7 +46,23 @@ func (d *doctor) readWorkers(ctx context.Context) error {
 			return err
 		}
 	}
-	return excerpt.Join(d.checkEndless(ctx, "lease", ""), d.checkEndless(ctx, "deputy", ""))
+	return excerpt.Join(d.checkEndless(ctx, "lease", ""), d.checkEndless(ctx, "deputy", ""),
+		d.checkRights(ctx, registered))
+}
+
+// checkRights reports workers that fetch nothing since their user lacks rights, as they have noted.
+func (d *doctor) checkRights(ctx context.Context, registered []string) error {
+	profiles, err := d.store.ProfileOf(ctx, registered)
+	if err != nil {
+		return err
+	}
+	for i, id := range registered {
+		if refused := profiles[i].Info[rights.Noted]; refused != "" {
+			d.find(Finding{Check: CheckRights, ID: id,
+				Detail: "this worker fetches nothing: its user of Redis is refused " + refused})
+		}
+	}
+	return nil
 }
 
 func toSet(list []string) map[string]bool {

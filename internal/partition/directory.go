@@ -11,6 +11,7 @@ import (
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisconn"
+	"github.com/265d0351/work/internal/rights"
 )
 
 // Directory has the stores of the partitions of a namespace, and the newest map that somebody in this program has met.
@@ -29,7 +30,9 @@ type Directory struct {
 	cut     bool          // its caller had no more time
 
 	patience time.Duration
-	ended    func(rdb.FlowEnd) // see TellFlows
+	ended    func(rdb.FlowEnd)                      // see TellFlows
+	role     rights.Role                            // see As
+	lacks    func(partition int, commands []string) // see As
 }
 
 // NewDirectory makes the directory of a namespace, of which nothing is known yet: one partition. It asks nothing.
@@ -42,6 +45,15 @@ func NewDirectory(driver redisconn.Driver, namespace string) *Directory {
 // TellFlows has somebody told of the ends of flows by calls of the stores: see rdb.Store.TellFlows. It is called before
 // the first store is asked for.
 func (d *Directory) TellFlows(tell func(rdb.FlowEnd)) { d.ended = tell }
+
+// As says which role the program mostly has that uses guarded stores; without it that is an enqueuer. tell, which may be
+// nil, is told once of each partition which commands its user lacks that the program can do without. Guarded stores
+// that were asked for before stay as they are.
+func (d *Directory) As(role rights.Role, tell func(partition int, commands []string)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.role, d.lacks, d.guarded = role, tell, [Max]*rdb.Store{}
+}
 
 // Map is the newest map that is known. Nobody changes it.
 func (d *Directory) Map() *Map { return d.newest.Load() }
@@ -76,13 +88,17 @@ func (d *Directory) other(partition int) *rdb.Store {
 	return d.Guarded(partition)
 }
 
-// Guarded is the store of a partition that refuses to be used where a newer program has changed the layout: see
-// rdb.Store.Guarded. It is for those whom no heartbeat tells.
+// Guarded is the store of a partition that asks whether it can be used, see rdb.Store.Guarded: for programs whom no
+// heartbeat tells.
 func (d *Directory) Guarded(partition int) *rdb.Store {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.guarded[partition] == nil {
-		d.guarded[partition] = d.store(partition).Guarded()
+		var tell func([]string)
+		if lacks := d.lacks; lacks != nil {
+			tell = func(commands []string) { lacks(partition, commands) }
+		}
+		d.guarded[partition] = d.store(partition).Guarded(d.role, tell)
 	}
 	return d.guarded[partition]
 }

@@ -1,16 +1,14 @@
 package rdb
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
-	"sync/atomic"
-	"time"
 
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/redisconn"
+	"github.com/265d0351/work/internal/rights"
 )
 
 // The layout of a namespace is which keys there are and what they hold. Each change that a program of the version
@@ -73,64 +71,32 @@ func (k *keys) outdated(stored string) error {
 	return &OutdatedError{Namespace: k.namespace(), Layout: has, Oldest: needs}
 }
 
-// guardInterval is how often a guarded store looks at the layout while it is used.
-const guardInterval = time.Minute
-
-// Guarded returns the store of the same namespace that refuses each pipeline with an *OutdatedError, and sends nothing
-// of it, where a newer program has changed the layout. It asks before its first pipeline, and then once a minute along
-// with one, so that the first later than a change may still be sent. Where Redis refuses to tell it goes on. A guarded
-// store is its own.
-func (s *Store) Guarded() *Store {
-	if _, guarded := s.driver.(*guard); guarded {
+// Guarded returns the store of the same namespace for a program that has a role there. It asks before its first
+// pipeline whether Redis can be used: it must be new enough, no newer program may have changed the layout (an
+// *[OutdatedError]), and the user needs the rights of the role (a *rights.RefusedError). Else it sends nothing. It asks
+// again as [rights.Guard] says, so the first pipeline later than a change may still be sent. tell, which may be nil, is
+// told of commands that the user lacks and a program can do without. A guarded store is its own.
+func (s *Store) Guarded(role rights.Role, tell func(lacks []string)) *Store {
+	if _, guarded := s.driver.(*rights.Guard); guarded {
 		return s
 	}
-	return &Store{driver: &guard{Driver: s.driver, keys: s.keys}, keys: s.keys, at: s.at, tell: s.tell, other: s.other}
+	layout := rights.Question{Call: redisconn.Call{Command: "GET", Args: []any{s.keys.layout}},
+		Answered: func(reply redisconn.Reply) error {
+			stored, _ := reply.Value.([]byte)
+			return s.keys.outdated(string(stored))
+		}}
+	version := rights.Question{Call: redisconn.Call{Command: "INFO", Args: []any{"server"}}, Answered: tooOld}
+	program := rights.Program{Namespace: s.keys.namespace(), Role: role, Tell: tell}
+	return &Store{driver: rights.NewGuard(s.driver, program, layout, version), keys: s.keys, at: s.at, tell: s.tell,
+		other: s.other}
 }
 
-// guard is a driver that knows whether it may be used.
-type guard struct {
-	redisconn.Driver
-	keys *keys
-
-	next    atomic.Int64          // when to ask again; 0 before the first answer
-	refused atomic.Pointer[error] // what every pipeline is answered; nil while there is nothing wrong
-}
-
-// Pipeline is that of the driver.
-func (g *guard) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error) {
-	next, now := g.next.Load(), time.Now().UnixNano()
-	switch {
-	case next == 0 || now > next && g.refused.Load() != nil:
-		replies, err := g.Driver.Pipeline(ctx, g.question())
-		if err != nil {
-			return nil, err
-		}
-		g.note(replies[0])
-	case now > next && g.next.CompareAndSwap(next, now+int64(guardInterval)):
-		replies, err := g.Driver.Pipeline(ctx, append([]redisconn.Call{g.question()}, calls...)...)
-		if err != nil {
-			return nil, err
-		}
-		g.note(replies[0])
-		return replies[1:], nil
+// tooOld refuses a server that says it is older than [MinVersion].
+func tooOld(reply redisconn.Reply) error {
+	version := redisconn.ParseInfo(reply.Value)["redis_version"]
+	if !(ServerFacts{Version: version}).TooOld() {
+		return nil
 	}
-	if refused := g.refused.Load(); refused != nil {
-		return nil, *refused
-	}
-	return g.Driver.Pipeline(ctx, calls...)
-}
-
-func (g *guard) question() redisconn.Call {
-	return redisconn.Call{Command: "GET", Args: []any{g.keys.layout}}
-}
-
-// note notes what Redis has answered.
-func (g *guard) note(reply redisconn.Reply) {
-	g.next.Store(time.Now().Add(guardInterval).UnixNano())
-	stored, _ := reply.Value.([]byte)
-	if err := g.keys.outdated(string(stored)); err != nil {
-		g.refused.Store(&err)
-		return
-	}
-	g.refused.Store(nil)
+	return &rights.UnusableError{Problem: "the version of Redis is " + excerpt.Brief(version),
+		Remedy: "use " + MinVersion + " or newer"}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisconn"
+	"github.com/265d0351/work/internal/rights"
 )
 
 // TestARegistrationAgreesOnTheLayout: it writes what this program needs where less is needed, and keeps what is more.
@@ -74,6 +75,7 @@ func TestALayoutIsOnlyEverRaised(t *testing.T) {
 type asked struct {
 	redisconn.Driver
 	layout           any
+	version          string
 	fails            error
 	pipelines, calls int
 }
@@ -86,8 +88,11 @@ func (a *asked) Pipeline(_ context.Context, calls ...redisconn.Call) ([]rediscon
 	}
 	replies := make([]redisconn.Reply, len(calls))
 	for i, call := range calls {
-		if call.Command == "GET" {
+		switch call.Command {
+		case "GET":
 			replies[i].Value = a.layout
+		case "INFO":
+			replies[i].Value = a.version
 		}
 	}
 	return replies, nil
@@ -99,7 +104,7 @@ func TestAGuardedStoreAsksOnceAMinute(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := &asked{fails: errors.New("away")}
-		s := rdb.NewStore(a, "shop").Guarded()
+		s := rdb.NewStore(a, "shop").Guarded(rights.Enqueuer, nil)
 		use := func() error {
 			_, err := s.Driver().Pipeline(t.Context(), redisconn.Call{Command: "PING"})
 			return err
@@ -110,10 +115,10 @@ func TestAGuardedStoreAsksOnceAMinute(t *testing.T) {
 			a.pipelines, a.calls = 0, 0
 		}
 		require.EqualError(t, use(), "away")
-		costs(1, 1)
+		costs(1, 3)
 		a.fails = nil
 		require.NoError(t, use())
-		costs(2, 2)
+		costs(2, 4)
 		for range 100 {
 			require.NoError(t, use())
 		}
@@ -121,16 +126,21 @@ func TestAGuardedStoreAsksOnceAMinute(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		require.NoError(t, use())
 		require.NoError(t, use())
-		costs(2, 3)
+		costs(2, 5)
 		a.layout = []byte("9 9")
 		time.Sleep(2 * time.Minute)
 		require.NoError(t, use(), "it was sent along")
-		costs(1, 2)
+		costs(1, 4)
 		require.ErrorIs(t, use(), rdb.ErrOutdated)
 		costs(0, 0)
 		a.layout = []byte("8 3")
 		time.Sleep(2 * time.Minute)
 		require.NoError(t, use(), "somebody has put it back")
-		costs(2, 2)
+		costs(2, 4)
+		a.version = "redis_version:6.2.16\r\n"
+		time.Sleep(2 * time.Minute)
+		require.NoError(t, use(), "it was sent along")
+		require.ErrorContains(t, use(), `the version of Redis is "6.2.16": use 7.0 or newer`)
+		costs(1, 4)
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/265d0351/work/internal/redisconn"
+	"github.com/265d0351/work/internal/rights"
 	"github.com/265d0351/work/internal/servers"
 )
 
@@ -92,7 +93,7 @@ func (s *Store) Follows() bool {
 
 // bare is the driver as it was given, of which more can be asked than calls.
 func (s *Store) bare() redisconn.Driver {
-	if g, guarded := s.driver.(*guard); guarded {
+	if g, guarded := s.driver.(*rights.Guard); guarded {
 		return g.Driver
 	}
 	return s.driver

@@ -9,6 +9,7 @@ import (
 
 	"github.com/265d0351/work/internal/rdb"
 	"github.com/265d0351/work/internal/redisconn"
+	"github.com/265d0351/work/internal/rights"
 )
 
 // transition is one way to use a script: what must be there before, and what is sent. Several tests send all of them.
@@ -190,6 +191,14 @@ func storing() []transition {
 		{name: "claims ahead, noted", script: "worker/note_prefetch", prepare: holding,
 			send: func(_ *site, store *rdb.Store) (any, error) {
 				return store.Worker("w1").NotePrefetch(background, 160)
+			}},
+		{name: "rights, noted", script: "worker/note_rights", prepare: holding,
+			send: func(_ *site, store *rdb.Store) (any, error) {
+				return redisconn.Do(background, store.Driver(), rights.NoteCall(store.Namespace(), "w1", "HDEL"))
+			}},
+		{name: "rights, asked for", script: "server/rights", reads: true, prepare: holding,
+			send: func(_ *site, store *rdb.Store) (any, error) {
+				return redisconn.Do(background, store.Driver(), rights.Worker.Question(store.Namespace()))
 			}},
 		{name: "suspect", script: "job/mark_suspect", timed: true, prepare: func(t *testing.T, s *site) {
 			holding(t, s)

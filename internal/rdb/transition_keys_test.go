@@ -40,7 +40,9 @@ func TestScriptsTouchOnlyTheKeysThatTheyAreGiven(t *testing.T) {
 			require.NoError(t, err)
 		})
 		touched := checkDeclared(t, tr.name, lines)
-		assert.NotEmpty(t, touched, "%s: MONITOR showed no command inside the script", tr.name)
+		if tr.script != "server/rights" { // it asks what it might do, and does nothing
+			assert.NotEmpty(t, touched, "%s: MONITOR showed no command inside the script", tr.name)
+		}
 		scripts[tr.script] = true
 	}
 	assert.Empty(t, scriptsBut(t, scripts),

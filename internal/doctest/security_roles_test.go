@@ -1,18 +1,11 @@
 package doctest_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"maps"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -23,122 +16,60 @@ import (
 
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/event"
+	"github.com/265d0351/work/flow"
 	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/inspect/doctor"
 	"github.com/265d0351/work/internal/pooltest"
 	"github.com/265d0351/work/internal/redistest"
+	"github.com/265d0351/work/internal/rights"
 )
 
-// aclRules are the rules that docs/operations.md gives to a user of workers, and those that it adds for the doctor.
-func aclRules(t *testing.T) (workers, doctor []string) {
+// aclRules are the rules that docs/security.md gives to the user of each role, in the order of the page, and those that it
+// adds for the doctor.
+func aclRules(t *testing.T) (roles map[rights.Role]string, doctor string) {
 	t.Helper()
-	page, err := os.ReadFile("docs/operations.md")
+	page, err := os.ReadFile("docs/security.md")
 	require.NoError(t, err)
-	lines := regexp.MustCompile(`(?m)^redis-cli ACL SETUSER shop ((?:.*\\\n)*.*)$`).
+	lines := regexp.MustCompile(`(?m)^redis-cli ACL SETUSER shop-([a-z]+) ((?:.*\\\n)*.*)$`).
 		FindAllStringSubmatch(string(page), -1)
-	require.Len(t, lines, 2, "one for workers and one that adds what the doctor needs")
-	words := func(text string) []string {
-		return strings.Fields(strings.NewReplacer("\\\n", " ", "'", "").Replace(text))
+	roles = map[rights.Role]string{}
+	for _, line := range lines {
+		rules := strings.Join(strings.Fields(strings.ReplaceAll(line[2], "\\\n", " ")), " ")
+		at := slices.IndexFunc(rights.Roles(), func(r rights.Role) bool { return r.String() == line[1] })
+		require.GreaterOrEqual(t, at, 0, line[1])
+		if _, told := roles[rights.Role(at)]; told {
+			doctor = rules
+		} else {
+			roles[rights.Role(at)] = rules
+		}
 	}
-	return words(lines[0][1]), words(lines[1][1])
+	return roles, doctor
 }
 
-// TestTheUserOfWorkersMayDoWhatTheScriptsDo compares the rules of the page with the commands in lua/ and internal/rdb.
-func TestTheUserOfWorkersMayDoWhatTheScriptsDo(t *testing.T) {
+// TestThePageHasTheRightsOfEachRole: the page has the lists that programs ask for.
+func TestThePageHasTheRightsOfEachRole(t *testing.T) {
 	t.Parallel()
-	server := redistest.Dedicated(t)
-	conn, err := redis.Dial("tcp", server.Addr())
-	require.NoError(t, err)
-	defer conn.Close()
-	known, err := redis.Strings(conn.Do("COMMAND", "LIST"))
-	if err != nil {
-		t.Skip("this Redis has no COMMAND LIST:", err)
+	roles, doctor := aclRules(t)
+	for _, role := range []rights.Role{rights.Enqueuer, rights.Worker, rights.Reader, rights.Operator} {
+		assert.Equal(t, "on '>PASSWORD' "+role.ACL("shop"), roles[role], "role %s in docs/security.md", role)
 	}
-
-	want := map[string]bool{"select": true} // which redigo sends for a database that is not 0
-	for _, word := range append(commandsOfScripts(t), commandsOfPrograms(t)...) {
-		want[word] = true
-	}
-	maps.DeleteFunc(want, func(word string, _ bool) bool { return !slices.Contains(known, word) })
-	delete(want, "readonly")   // an error's code, not sent
-	delete(want, "psubscribe") // only for the package thoonk
-
-	workers, doctor := aclRules(t)
-	var given []string
-	for _, rule := range append(workers, doctor...) {
-		if name, is := strings.CutPrefix(rule, "+"); is {
-			given = append(given, name)
-		}
-	}
-	assert.Equal(t, slices.Sorted(maps.Keys(want)), slices.Sorted(slices.Values(given)))
+	assert.Equal(t, "+scan", doctor)
 }
 
-// commandsOfScripts are what scripts call; a call may choose between two.
-func commandsOfScripts(t *testing.T) (commands []string) {
-	t.Helper()
-	files, err := filepath.Glob("lua/*/*.lua")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	files = slices.DeleteFunc(append(files, "lua/prelude.lua"), func(file string) bool {
-		return slices.Contains([]string{"lua/thoonk", "lua/recurring", "lua/worqr"}, filepath.Dir(file))
-	})
-	call, name := regexp.MustCompile(`p?call\(([^,)]*)`), regexp.MustCompile(`'([A-Z]+)'`)
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		text, _, ofFeeds := bytes.Cut(text, []byte("\n-- What follows is about feeds"))
-		require.Equal(t, file == "lua/prelude.lua", ofFeeds, file)
-		for _, found := range call.FindAllStringSubmatch(string(text), -1) {
-			for _, word := range name.FindAllStringSubmatch(found[1], -1) {
-				commands = append(commands, strings.ToLower(word[1]))
-			}
-		}
-	}
-	return commands
-}
-
-// commandsOfPrograms are the words in capitals of internal/rdb, more than its commands.
-func commandsOfPrograms(t *testing.T) (words []string) {
-	t.Helper()
-	files, err := filepath.Glob("internal/rdb/*.go")
-	require.NoError(t, err)
-	beside, err := filepath.Glob("internal/redisconn/*.go")
-	require.NoError(t, err)
-	files = append(files, beside...)
-	for _, file := range files {
-		if strings.HasSuffix(file, "_test.go") {
-			continue
-		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
-		require.NoError(t, err)
-		ast.Inspect(parsed, func(n ast.Node) bool {
-			if literal, is := n.(*ast.BasicLit); is && literal.Kind == token.STRING {
-				word, err := strconv.Unquote(literal.Value)
-				require.NoError(t, err)
-				if word != "" && strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" {
-					words = append(words, strings.ToLower(word))
-				}
-			}
-			return true
-		})
-	}
-	return words
-}
-
-// TestTheUserOfWorkersIsEnough runs a pool, an enqueuer and an inspector as the user of the page, on a database that is
-// not 0. Redis notes whatever it refuses them, so that a refusal that nobody reports shows as well.
-func TestTheUserOfWorkersIsEnough(t *testing.T) {
+// TestUsersOfTheRolesAreEnough runs a pool, an enqueuer, an operator and a reader, each as the user of the page for its
+// role, on a database that is not 0. Redis notes whatever it refuses them, so that a refusal that nobody reports shows
+// as well.
+func TestUsersOfTheRolesAreEnough(t *testing.T) {
 	t.Parallel()
 	server := redistest.Dedicated(t)
 	k := newKit(t, server.Server())
 	admin, err := redis.Dial("tcp", server.Addr())
 	require.NoError(t, err)
 	defer admin.Close()
-	allow := func(rules []string) {
-		args := []any{"SETUSER", "shop"}
-		for _, rule := range rules {
-			args = append(args, strings.ReplaceAll(strings.ReplaceAll(rule, "{shop}", "{"+k.Namespace+"}"), ">PASSWORD",
-				">secret"))
+	allow := func(role rights.Role, rules string) {
+		args := []any{"SETUSER", role.String()}
+		for _, rule := range strings.Fields(strings.ReplaceAll(rules, "'", "")) {
+			args = append(args, strings.ReplaceAll(rule, "{shop}", "{"+k.Namespace+"}"))
 		}
 		_, err := admin.Do("ACL", args...)
 		require.NoError(t, err)
@@ -148,12 +79,15 @@ func TestTheUserOfWorkersIsEnough(t *testing.T) {
 		require.NoError(t, err)
 		return log
 	}
-	workers, more := aclRules(t)
-	allow(workers)
+	roles, more := aclRules(t)
+	for role, rules := range roles {
+		allow(role, rules)
+	}
 	options := k.Options()
-	options.Redis, options.Connection = "redis://shop:secret@"+server.Addr()+"/1", nil
-
-	u := newUserOfAll(t, k, options)
+	options.Connection = nil
+	u := newUserOfAll(t, k, options, func(role rights.Role) string {
+		return "redis://" + role.String() + ":PASSWORD@" + server.Addr() + "/1"
+	})
 	u.runJobs()
 	u.lookAtAll()
 	u.changeAll()
@@ -161,16 +95,20 @@ func TestTheUserOfWorkersIsEnough(t *testing.T) {
 	k.NoTrouble(t)
 
 	_, err = doctor.Examine(k.Ctx(), u.hands, doctor.Options{})
-	require.ErrorContains(t, err, "NOPERM")
+	require.ErrorContains(t, err, "role doctor")
+	require.ErrorContains(t, err, "is refused SCAN: grant them by ACL SETUSER USER +scan")
 	require.NotEmpty(t, refusals(), "what is refused shows there")
 	_, err = admin.Do("ACL", "LOG", "RESET")
 	require.NoError(t, err)
-	allow(more)
-	found, err := doctor.Examine(k.Ctx(), u.hands, doctor.Options{Repair: true})
+	allow(rights.Operator, more)
+	hands, err := inspect.New(u.dsn(rights.Operator), work.Namespace(k.Namespace))
+	require.NoError(t, err)
+	defer hands.Close()
+	found, err := doctor.Examine(k.Ctx(), hands, doctor.Options{Repair: true})
 	require.NoError(t, err)
 	assert.Empty(t, found.Findings)
 	require.NoError(t, u.pool.Stop(k.Ctx()))
-	_, err = u.hands.Erase(k.Ctx())
+	_, err = hands.Erase(k.Ctx())
 	require.NoError(t, err)
 	assert.Empty(t, refusals())
 }
@@ -199,13 +137,16 @@ type userOfAll struct {
 	*kit
 	pool  *work.WorkerPool
 	enq   *work.Enqueuer
-	hands *inspect.Inspector
+	eyes  *inspect.Inspector // of a reader
+	hands *inspect.Inspector // of an operator
+	dsn   func(rights.Role) string
 	held  chan struct{} // closed to let jobs of "hold" end
 }
 
-func newUserOfAll(t *testing.T, k *kit, options work.WorkerOptions) *userOfAll {
+func newUserOfAll(t *testing.T, k *kit, options work.WorkerOptions, dsn func(rights.Role) string) *userOfAll {
 	t.Helper()
-	u := &userOfAll{kit: k, held: make(chan struct{})}
+	u := &userOfAll{kit: k, held: make(chan struct{}), dsn: dsn}
+	options.Redis = dsn(rights.Worker)
 	options.ObjectGrace = time.Millisecond
 	u.pool = work.NewWorkerPool(nil, 10, options).
 		JobWithOptions("answer", work.JobOptions{Retention: time.Hour},
@@ -232,10 +173,13 @@ func newUserOfAll(t *testing.T, k *kit, options work.WorkerOptions) *userOfAll {
 		PeriodicWithOptions("@every 1s", "bounded", work.PeriodicOptions{ID: "often"})
 	k.Start(u.pool)
 	var err error
-	u.enq, err = work.NewEnqueuer(options.Redis, work.Namespace(k.Namespace))
+	u.enq, err = work.NewEnqueuer(dsn(rights.Enqueuer), work.Namespace(k.Namespace))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = u.enq.Close() })
-	u.hands, err = inspect.New(options.Redis, work.Namespace(k.Namespace))
+	u.eyes, err = inspect.New(dsn(rights.Reader), work.Namespace(k.Namespace))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = u.eyes.Close() })
+	u.hands, err = inspect.New(dsn(rights.Operator), work.Namespace(k.Namespace))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = u.hands.Close() })
 	return u
@@ -270,6 +214,15 @@ func (u *userOfAll) runJobs() {
 	require.ErrorAs(t, err, &unconfirmed)
 	_, err = u.enq.EnqueueIn(ctx, "answer", time.Hour, "later")
 	require.NoError(t, err)
+	require.NoError(t, work.Send(ctx, u.enq, u.store("snooze", nil), "message", "text"))
+	f := flow.New("flow-1")
+	f.Job("bounded").After(f.Job("answer", "first"))
+	f.OnDone("answer", "all done")
+	receipt, err := flow.Enqueue(ctx, u.enq, f)
+	require.NoError(t, err)
+	require.NoError(t, u.enq.WaitEnd(ctx, receipt.ID+"/bounded"))
+	_, err = flow.Read(ctx, u.enq, receipt.ID)
+	require.NoError(t, err)
 }
 
 // lookAtAll reads everything that there is.
@@ -279,31 +232,31 @@ func (u *userOfAll) lookAtAll() {
 	pooltest.Await(t, u.Spy, func(e event.JobStarted) bool { return e.ID == id })
 	for _, state := range []work.State{work.StateQueued, work.StateRunning, work.StateScheduled, work.StateRetrying,
 		work.StateStalled, work.StateDead} {
-		_, err := u.hands.Page(ctx, inspect.PageOptions{State: state, Name: "hold"})
+		_, err := u.eyes.Page(ctx, inspect.PageOptions{State: state, Name: "hold"})
 		if state != work.StateQueued && state != work.StateRunning {
-			_, err = u.hands.Page(ctx, inspect.PageOptions{State: state, Newest: true})
+			_, err = u.eyes.Page(ctx, inspect.PageOptions{State: state, Newest: true})
 		}
 		require.NoError(t, err, state)
 	}
-	_, err := u.hands.Search(ctx, inspect.Selection{Name: "fail"}, inspect.SearchOptions{})
+	_, err := u.eyes.Search(ctx, inspect.Selection{Name: "fail"}, inspect.SearchOptions{})
 	require.NoError(t, err)
 	for what, look := range map[string]func() error{
-		"counts":    func() error { _, err := u.hands.Counts(ctx); return err },
-		"queues":    func() error { _, err := u.hands.Queues(ctx); return err },
-		"job":       func() error { _, err := u.hands.Job(ctx, id); return err },
-		"log":       func() error { _, err := u.hands.Log(ctx, id, 10); return err },
-		"workers":   func() error { _, err := u.hands.Workers(ctx); return err },
-		"schedules": func() error { _, err := u.hands.Schedules(ctx); return err },
-		"limits":    func() error { _, err := u.hands.Limits(ctx); return err },
-		"history":   func() error { _, err := u.hands.History(ctx, inspect.HistoryOptions{}); return err },
-		"errors":    func() error { _, err := u.hands.Errors(ctx, ""); return err },
-		"server":    func() error { _, err := u.hands.Server(ctx); return err },
+		"counts":    func() error { _, err := u.eyes.Counts(ctx); return err },
+		"queues":    func() error { _, err := u.eyes.Queues(ctx); return err },
+		"job":       func() error { _, err := u.eyes.Job(ctx, id); return err },
+		"log":       func() error { _, err := u.eyes.Log(ctx, id, 10); return err },
+		"workers":   func() error { _, err := u.eyes.Workers(ctx); return err },
+		"schedules": func() error { _, err := u.eyes.Schedules(ctx); return err },
+		"limits":    func() error { _, err := u.eyes.Limits(ctx); return err },
+		"history":   func() error { _, err := u.eyes.History(ctx, inspect.HistoryOptions{}); return err },
+		"errors":    func() error { _, err := u.eyes.Errors(ctx, ""); return err },
+		"server":    func() error { _, err := u.eyes.Server(ctx); return err },
 		"ping":      func() error { _, err := u.hands.Ping(ctx, u.worker()); return err },
-		"cpu":       func() error { _, err := u.hands.ServerCPU(ctx); return err },
+		"cpu":       func() error { _, err := u.eyes.ServerCPU(ctx); return err },
 	} {
 		require.NoError(t, look(), what)
 	}
-	for line, err := range u.hands.FollowLog(ctx, id) {
+	for line, err := range u.eyes.FollowLog(ctx, id) {
 		require.NoError(t, err)
 		assert.Equal(t, "a line", line.Message)
 		break

@@ -1,0 +1,170 @@
+package rights
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/265d0351/work/internal/redisconn"
+)
+
+// A guard asks so often while it is used, and so often while it is refused.
+const (
+	guardInterval   = time.Minute
+	refusedInterval = time.Second
+)
+
+// Guard is a driver that asks a Redis whether it may be used before it sends anything else: what its owner wants to
+// know, and whether the user may do what the role needs. It asks again once a minute along with a pipeline, and before
+// the next pipeline when one was lost, which may have been with another Redis, or was refused. Where Redis cannot be
+// asked for a time the pipeline fails with that error; what it does not want to say counts as right.
+type Guard struct {
+	redisconn.Driver
+	namespace string
+	role      Role
+	questions []Question
+	tell      func(lacks []string) // of commands that are spared: see Answer; may be nil
+
+	told  sync.Once
+	roles sync.Map // of scripts
+	gates [len(roleNames)]gate
+}
+
+// Question is one that a guard asks beside its own. Answered returns why Redis cannot be used, which must be a refusal:
+// every pipeline is answered with it.
+type Question struct {
+	Call     redisconn.Call
+	Answered func(reply redisconn.Reply) error
+}
+
+// gate is what is known of a role.
+type gate struct {
+	next    atomic.Int64          // when to ask again; 0: before anything else
+	refused atomic.Pointer[error] // what every pipeline is answered; nil while there is nothing wrong
+}
+
+// Program is who uses a guard.
+type Program struct {
+	Namespace string
+	Role      Role                 // that it mostly has: see [Role.For]
+	Tell      func(lacks []string) // is told once what the user lacks that a program can do without; may be nil
+}
+
+// NewGuard makes the guard of a program.
+func NewGuard(driver redisconn.Driver, p Program, questions ...Question) *Guard {
+	return &Guard{Driver: driver, namespace: p.Namespace, role: p.Role, tell: p.Tell, questions: questions}
+}
+
+// Pipeline is that of the driver.
+func (g *Guard) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error) {
+	along, err := g.admit(ctx, g.role, true)
+	if err != nil {
+		return nil, err
+	}
+	for i := range calls {
+		if role := g.roleFor(&calls[i]); role != g.role {
+			if _, err := g.admit(ctx, role, false); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(along) > 0 {
+		calls = append(along, calls...)
+	}
+	replies, err := g.Driver.Pipeline(ctx, calls...)
+	if err != nil {
+		if ctx.Err() == nil {
+			g.forget() // another server may answer the next one
+		}
+		return nil, err
+	}
+	if len(along) > 0 {
+		_ = g.note(g.role, replies[:len(along)]) // it counts from the next pipeline on
+	}
+	replies = replies[len(along):]
+	for i := range replies {
+		if Denied(replies[i].Err) {
+			g.forget()
+		}
+	}
+	return replies, nil
+}
+
+// admit returns why a role cannot be used, and asks where that is due. What may go along with a pipeline it returns.
+func (g *Guard) admit(ctx context.Context, role Role, along bool) ([]redisconn.Call, error) {
+	gate := &g.gates[role]
+	next, now := gate.next.Load(), time.Now().UnixNano()
+	refused := gate.refused.Load()
+	switch {
+	case next == 0 || now > next && (refused != nil || !along):
+		replies, err := g.Driver.Pipeline(ctx, g.asking(role)...)
+		if err != nil {
+			return nil, err
+		}
+		return nil, g.note(role, replies)
+	case now > next && gate.next.CompareAndSwap(next, now+int64(guardInterval)):
+		return g.asking(role), nil
+	case refused != nil:
+		return nil, *refused
+	}
+	return nil, nil
+}
+
+func (g *Guard) asking(role Role) []redisconn.Call {
+	calls := make([]redisconn.Call, len(g.questions), len(g.questions)+1)
+	for i, question := range g.questions {
+		calls[i] = question.Call
+	}
+	return append(calls, role.Question(g.namespace))
+}
+
+// note notes what Redis has answered, and returns why it cannot be used.
+func (g *Guard) note(role Role, replies []redisconn.Reply) error {
+	for i, question := range g.questions {
+		if err := question.Answered(replies[i]); err != nil {
+			return g.set(role, err)
+		}
+	}
+	answer, err := role.Answered(g.namespace, replies[len(g.questions)])
+	if redisconn.Passes(err) {
+		return err
+	}
+	if role == g.role && len(answer.Lacks) > 0 && g.tell != nil {
+		g.told.Do(func() { g.tell(answer.Lacks) })
+	}
+	return g.set(role, err)
+}
+
+// roleFor is the role of a call.
+func (g *Guard) roleFor(call *redisconn.Call) Role {
+	if call.Script == nil {
+		return g.role.For(call)
+	}
+	known, found := g.roles.Load(call.Script)
+	if !found {
+		known, _ = g.roles.LoadOrStore(call.Script, g.role.For(call))
+	}
+	return known.(Role)
+}
+
+func (g *Guard) set(role Role, err error) error {
+	gate := &g.gates[role]
+	if err == nil {
+		gate.refused.Store(nil)
+		gate.next.Store(time.Now().Add(guardInterval).UnixNano())
+		return nil
+	}
+	gate.refused.Store(&err)
+	gate.next.Store(time.Now().Add(refusedInterval).UnixNano())
+	return err
+}
+
+// forget has the guard ask again before the next pipeline.
+func (g *Guard) forget() {
+	for i := range g.gates {
+		if g.gates[i].refused.Load() == nil {
+			g.gates[i].next.Store(0)
+		}
+	}
+}
