@@ -248,6 +248,7 @@ func effects() map[string]effect {
 			}},
 		"/doctor": {before: queued, status: http.StatusOK,
 			after: func(t *testing.T, k *kit) { assert.Equal(t, OutcomeDone, k.entries()[0].Outcome) }},
+		"/stop": {target: "run=gone", after: func(*testing.T, *kit) {}}, // see TestALongActionBeginsWithItsPage
 		"/errors-clear": {before: func(k *kit) {
 			dead(k)
 			k.until("the error is counted", func() bool {

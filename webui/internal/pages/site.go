@@ -17,6 +17,7 @@ type Site struct {
 	feed    *feed
 	watch   *watch
 	logs    logStreams
+	running visit.Running
 }
 
 // Changed has the next one who asks read all anew: something was done.
