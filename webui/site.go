@@ -13,6 +13,7 @@ import (
 
 	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/internal/partly"
+	"github.com/265d0351/work/internal/slowbody"
 	"github.com/265d0351/work/webui/internal/api"
 	"github.com/265d0351/work/webui/internal/causes"
 	"github.com/265d0351/work/webui/internal/find"
@@ -57,27 +58,28 @@ type site struct {
 // caller is who sent a request that is under way, and what they may do.
 type caller struct {
 	*visit.Visit
-	site *site
-	role Role
+	site     *site
+	role     Role
+	bodyRead bool
 }
 
 type callerKey struct{}
 
 func callerOf(r *http.Request) *caller { return r.Context().Value(callerKey{}).(*caller) }
 
-// maxBody is how much a form may hold.
-const maxBody = 2 << 20
-
 // ServeHTTP answers one request.
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	secure(w.Header())
+	slowbody.Limit(w, r)
 	v := &caller{site: s, Visit: &visit.Visit{Site: s.shared, W: w, Path: r.URL.Path, Query: r.URL.Query(),
 		Role: RoleNone.String()}}
 	v.R = r.WithContext(context.WithValue(r.Context(), callerKey{}, v))
-	v.R.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	v.Record = v.record
 	defer v.rescue()
 	err := v.admit()
+	if !v.MaySee {
+		v.dismiss()
+	}
 	var login *LoginError
 	switch {
 	case err == nil:
@@ -183,7 +185,10 @@ func (v *caller) enter(route visit.Route) {
 		ctx, v.Missing = partly.Collect(v.R.Context())
 		v.R = v.R.WithContext(ctx)
 	}
-	err := route.Handle(v.Visit)
+	err := v.readBody()
+	if err == nil {
+		err = route.Handle(v.Visit)
+	}
 	if err != nil && route.Acts() && !v.Audited() {
 		v.Audit(visit.Failed, err.Error(), v.Query.Get("id"))
 	}
@@ -216,6 +221,7 @@ func (v *caller) mayEnter(route visit.Route) error {
 
 // fail answers with a page that says what is wrong, or a program with JSON.
 func (v *caller) fail(err error) {
+	v.dismiss()
 	if strings.HasPrefix(v.Path, "/api/") {
 		api.Fail(v.Visit, err)
 		return

@@ -52,11 +52,7 @@ func decode(v *visit.Visit, into any) error {
 			return nil
 		}
 	}
-	var tooLong *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLong):
-		return fmt.Errorf("the body has more than %d bytes: %w", tooLong.Limit, tooLong)
-	case errors.Is(err, io.EOF):
+	if errors.Is(err, io.EOF) {
 		return visit.BadRequest("the body is empty: send a JSON object")
 	}
 	return badBody(err)
