@@ -133,9 +133,17 @@ func (v *caller) noRoute() error {
 
 // admit finds out who it is, before anything is read.
 func (v *caller) admit() error {
-	role, actor, err := v.site.options.Authorize(v.R)
+	var role Role
+	var actor string
+	err := onlyOnce(v.R, "Authorization")
+	if err == nil {
+		role, actor, err = v.site.options.Authorize(v.R)
+	}
 	var login *LoginError
+	var twice *twiceError
 	switch {
+	case errors.As(err, &twice):
+		return visit.BadRequest(twice.Error())
 	case errors.As(err, &login) && login.cookie != nil:
 		return login
 	case errors.As(err, &login) && login.byToken && readsOnly(v.R.Method) && strings.HasPrefix(v.Path, "/assets/"):
