@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
+
+	"github.com/265d0351/work/internal/tries"
 )
 
 // Login is somebody who may come in by [BasicAuth].
@@ -17,8 +20,9 @@ type Login struct {
 }
 
 // BasicAuth is an [Authorizer] that asks for user and password. Whether a guess is wrong, and where, does not show in
-// the time that the answer takes. It does not count guesses, and the password goes over the wire with each request:
-// serve it by HTTPS. A login that cannot be, two of one user, or none at all is an error.
+// the time that the answer takes. At one address a user has five tries and then one in twelve seconds, before the
+// answer is 429; there are wider bounds for an address, a user and all. The password goes over the wire with each
+// request: serve it by HTTPS. A login that cannot be, two of one user, or none at all is an error.
 func BasicAuth(logins ...Login) (Authorizer, error) {
 	if len(logins) == 0 {
 		return nil, errors.New("basic auth without a login lets nobody in: give one")
@@ -35,7 +39,8 @@ func BasicAuth(logins ...Login) (Authorizer, error) {
 		users[login.User] = true
 		known[i] = credential{login: login, digest: digest(login.User, login.Password)}
 	}
-	return func(r *http.Request) (Role, string, error) { return authorize(known, r) }, nil
+	limiter := tries.New(time.Now)
+	return func(r *http.Request) (Role, string, error) { return authorize(known, limiter, r) }, nil
 }
 
 func (l Login) validate() error {
@@ -61,8 +66,11 @@ func digest(user, password string) [sha256.Size]byte {
 }
 
 // authorize compares with all of them, also after it has found the right one.
-func authorize(known []credential, r *http.Request) (Role, string, error) {
-	user, password, _ := r.BasicAuth()
+func authorize(known []credential, limiter *tries.Limiter, r *http.Request) (Role, string, error) {
+	user, password, tried := r.BasicAuth()
+	if !tried {
+		return RoleNone, "", &LoginError{Challenge: asksForPassword}
+	}
 	given := digest(user, password)
 	var found Login
 	for _, one := range known {
@@ -70,8 +78,14 @@ func authorize(known []credential, r *http.Request) (Role, string, error) {
 			found = one.login
 		}
 	}
-	if found.Role == RoleNone {
-		return RoleNone, "", &LoginError{Challenge: `Basic realm="work", charset="UTF-8"`}
+	try := tries.Try{Name: user, Password: password, Remote: r.RemoteAddr}
+	switch in, wait := limiter.Let(try, func() bool { return found.Role != RoleNone }); {
+	case wait > 0:
+		return RoleNone, "", &LoginError{Wait: wait, Tried: user}
+	case !in:
+		return RoleNone, "", &LoginError{Challenge: asksForPassword, Tried: user}
 	}
 	return found.Role, found.User, nil
 }
+
+const asksForPassword = `Basic realm="work", charset="UTF-8"`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"net/http"
 	"path"
@@ -28,7 +29,7 @@ func Handler(inspector *inspect.Inspector, opts Options) http.Handler {
 }
 
 func newSite(inspector *inspect.Inspector, opts Options, now func() time.Time) *site {
-	s := &site{options: opts.withDefaults(), mux: http.NewServeMux()}
+	s := &site{options: opts.withDefaults(), mux: http.NewServeMux(), failed: newFailedLogins(now)}
 	s.shared = &visit.Site{
 		Title: s.options.Title, Inspector: inspector, Enqueuer: s.options.Enqueuer, Logger: s.options.Logger,
 		StuckAfter: s.options.StuckAfter, MaxStreams: s.options.MaxStreams, Redaction: s.options.Redact,
@@ -53,6 +54,7 @@ type site struct {
 	routes  []visit.Route
 	mux     *http.ServeMux
 	origins http.CrossOriginProtection
+	failed  *failedLogins
 }
 
 // caller is who sent a request that is under way, and what they may do.
@@ -144,6 +146,10 @@ func (v *caller) admit() error {
 	switch {
 	case errors.As(err, &twice):
 		return visit.BadRequest(twice.Error())
+	case errors.As(err, &login) && login.Tried != "":
+		v.noteFailed(login)
+	}
+	switch {
 	case errors.As(err, &login) && login.cookie != nil:
 		return login
 	case errors.As(err, &login) && login.byToken && readsOnly(v.R.Method) && strings.HasPrefix(v.Path, "/assets/"):
@@ -164,8 +170,7 @@ func (v *caller) admit() error {
 		errors.Is(err, errNoUser):
 		return &visit.StatusError{Status: http.StatusForbidden, Text: err.Error()}
 	case err != nil:
-		v.site.options.Logger.Error("dashboard: it cannot be told who sent a request", "error", err, "remote",
-			v.R.RemoteAddr)
+		v.site.failed.log(v, slog.LevelError, "dashboard: it cannot be told who sent a request", "error", err)
 		return &visit.StatusError{Status: http.StatusInternalServerError,
 			Text: "it cannot be told who you are: the log of the program says why"}
 	case role < RoleViewer:
