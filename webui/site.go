@@ -33,8 +33,9 @@ func newSite(inspector *inspect.Inspector, opts Options, now func() time.Time) *
 	s.shared = &visit.Site{
 		Title: s.options.Title, Inspector: inspector, Enqueuer: s.options.Enqueuer, Logger: s.options.Logger,
 		StuckAfter: s.options.StuckAfter, MaxStreams: s.options.MaxStreams, Redaction: s.options.Redact,
-		Opener:   s.options.opener(),
-		Searches: find.New(inspector, s.options.MaxStreams), Deploys: &causes.Deploys{},
+		Opener: s.options.opener(),
+		// who has lost a place may not have left yet
+		Searches: find.New(inspector, 2*s.options.MaxStreams), Deploys: &causes.Deploys{},
 	}
 	s.pages = pages.New(s.shared, now)
 	s.routes = routesOf(s.pages)

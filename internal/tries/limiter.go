@@ -64,7 +64,7 @@ func New(now func() time.Time) *Limiter {
 // with the same from that address, or too much was tried. One that must wait is not compared: whether it was right does
 // not show.
 func (l *Limiter) Let(t Try, right func() bool) (in bool, wait time.Duration) {
-	name, host := t.Name[:min(len(t.Name), mostName)], network(t.Remote)
+	name, host := t.Name[:min(len(t.Name), mostName)], Network(t.Remote)
 	who, digest := host+" "+name, l.digest(t)
 	taken, in, wait := l.take(who, host, name, digest)
 	if in || wait > 0 || !right() {
@@ -142,8 +142,8 @@ func (l *Limiter) digest(t Try) string {
 	return string(mac.Sum(nil))
 }
 
-// network is who an address is of: a host of IPv6 has as many as it likes.
-func network(remote string) string {
+// Network is who an address is of: a host of IPv6 has as many as it likes.
+func Network(remote string) string {
 	peer, err := netip.ParseAddrPort(remote)
 	if err != nil {
 		return remote[:min(len(remote), mostName)]
