@@ -7,9 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
-
-	"github.com/265d0351/work/internal/tries"
 )
 
 // Login is somebody who may come in by [BasicAuth].
@@ -39,8 +36,7 @@ func BasicAuth(logins ...Login) (Authorizer, error) {
 		users[login.User] = true
 		known[i] = credential{login: login, digest: digest(login.User, login.Password)}
 	}
-	limiter := tries.New(time.Now)
-	return func(r *http.Request) (Role, string, error) { return authorize(known, limiter, r) }, nil
+	return PasswordAuth(func(user string) Account { return accountOf(known, user) }), nil
 }
 
 func (l Login) validate() error {
@@ -65,27 +61,19 @@ func digest(user, password string) [sha256.Size]byte {
 	return sha256.Sum256([]byte(user + ":" + password))
 }
 
-// authorize compares with all of them, also after it has found the right one.
-func authorize(known []credential, limiter *tries.Limiter, r *http.Request) (Role, string, error) {
-	user, password, tried := r.BasicAuth()
-	if !tried {
-		return RoleNone, "", &LoginError{Challenge: asksForPassword}
-	}
-	given := digest(user, password)
-	var found Login
+// accountOf compares with all of them, also after it has found the right one.
+func accountOf(known []credential, user string) (a Account) {
 	for _, one := range known {
-		if subtle.ConstantTimeCompare(given[:], one.digest[:]) == 1 {
-			found = one.login
+		if one.login.User == user {
+			a.Role = one.login.Role
 		}
 	}
-	try := tries.Try{Name: user, Password: password, Remote: r.RemoteAddr}
-	switch in, wait := limiter.Let(try, func() bool { return found.Role != RoleNone }); {
-	case wait > 0:
-		return RoleNone, "", &LoginError{Wait: wait, Tried: user}
-	case !in:
-		return RoleNone, "", &LoginError{Challenge: asksForPassword, Tried: user}
+	a.Right = func(_ *http.Request, password string) bool {
+		given, right := digest(user, password), 0
+		for _, one := range known {
+			right |= subtle.ConstantTimeCompare(given[:], one.digest[:])
+		}
+		return right == 1
 	}
-	return found.Role, found.User, nil
+	return a
 }
-
-const asksForPassword = `Basic realm="work", charset="UTF-8"`

@@ -9,7 +9,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/265d0351/work/internal/slowbody"
 	"github.com/265d0351/work/webui/internal/visit"
 )
 
@@ -31,7 +30,7 @@ func (v *caller) readBody() error {
 		return fmt.Errorf("the body has more than %d bytes: %w", tooLong.Limit, err)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return &visit.StatusError{Status: http.StatusRequestTimeout,
-			Text: fmt.Sprintf("the body did not come within %s: send it at once", slowbody.Within)}
+			Text: fmt.Sprintf("the body did not come within %s: send it at once", bodyWithin)}
 	case err != nil:
 		return &visit.StatusError{Status: http.StatusBadRequest, Text: "the body breaks off: send all of it"}
 	}

@@ -6,12 +6,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/265d0351/work/internal/tries"
 	"github.com/265d0351/work/webui/internal/format"
+	"github.com/265d0351/work/webui/internal/tries"
 )
 
-// Bounds of what people without a login can have written. An audit has 10,000 entries, of 90 days: guesses must not push
-// out what people did.
+// Bounds of what people without a login can have written. An audit has 10,000 entries, of 90 days: guesses must not
+// push out what people did.
 const (
 	loggedAtOnce  = 60
 	loggedEvery   = 10 * time.Second

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -12,7 +13,7 @@ import (
 
 	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/internal/redistest"
-	"github.com/265d0351/work/internal/tries"
+	"github.com/265d0351/work/webui/internal/tries"
 )
 
 // guess asks for a page with a password.
@@ -27,8 +28,12 @@ func (k *kit) guess(user, password string) answer {
 func TestAPasswordCannotBeGuessed(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
-		auth, err := BasicAuth(Login{"ann", "secret", RoleOperator}, Login{"bob", "other", RoleOperator})
-		require.NoError(t, err)
+		still := time.Now() // so that no try comes back while the test runs
+		auth := passwordAuth(func(user string) Account {
+			return Account{RoleOperator, "", func(_ *http.Request, password string) bool {
+				return password == map[string]string{"ann": "secret", "bob": "other"}[user]
+			}}
+		}, func() time.Time { return still })
 		log := &lines{}
 		k := newKit(t, s, func(o *Options) {
 			o.Authorize, o.Logger = auth, slog.New(slog.NewTextHandler(log, nil))
@@ -58,6 +63,24 @@ func TestAPasswordCannotBeGuessed(t *testing.T) {
 		assert.Equal(t, []string{"ann"}, page.Entries[0].Targets)
 		assert.Equal(t, "refused", page.Entries[0].Outcome)
 		assert.Empty(t, page.Entries[0].Actor, "nobody knows who it was")
+	})
+}
+
+// TestBasicAuthBoundsGuesses: time stands still while nothing waits.
+func TestBasicAuthBoundsGuesses(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		auth, err := BasicAuth(Login{"ann", "secret", RoleOperator})
+		require.NoError(t, err)
+		for n := range 787 {
+			r := request(http.MethodGet, "/", "", nil)
+			r.SetBasicAuth("ann", "guess")
+			_, _, err := auth(r)
+			var login *LoginError
+			require.ErrorAs(t, err, &login)
+			assert.Equal(t, "ann", login.Tried)
+			assert.Equal(t, n >= tries.AtOnce, login.Wait > 0, n)
+		}
 	})
 }
 

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/265d0351/work/inspect"
-	"github.com/265d0351/work/internal/slowbody"
 )
 
 // Place is one of several dashboards that are one to who looks at them.
@@ -64,7 +63,7 @@ type places struct {
 
 // ServeHTTP leads to the place.
 func (p *places) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	slowbody.Limit(w, r) // what is answered here reads none
+	limitBody(w, r) // what is answered here reads none
 	name, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	switch dashboard := p.by[name]; {
 	case dashboard != nil:

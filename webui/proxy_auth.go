@@ -23,8 +23,9 @@ type ProxyLogin struct {
 
 // ProxyAuth is an [Authorizer] for a dashboard behind a proxy that logs people in, by OpenID Connect for instance, and
 // tells who they are in a header. A request that does not come from the proxy's address is refused, whatever its
-// headers say; so is one without the header, or with two of it or of the groups. The proxy must take those headers out of
-// what it receives: what it passes on is believed. An address that is missing or a header without a name is an error.
+// headers say; so is one without the header, or with two of it or of the groups. The proxy must take those headers
+// out of what it receives: what it passes on is believed. An address that is missing or a header without a name is an
+// error.
 func ProxyAuth(login ProxyLogin) (Authorizer, error) {
 	switch {
 	case len(login.From) == 0:

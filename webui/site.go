@@ -73,7 +73,7 @@ func callerOf(r *http.Request) *caller { return r.Context().Value(callerKey{}).(
 // ServeHTTP answers one request.
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	secure(w.Header())
-	slowbody.Limit(w, r)
+	limitBody(w, r)
 	v := &caller{site: s, Visit: &visit.Visit{Site: s.shared, W: w, Path: r.URL.Path, Query: r.URL.Query(),
 		Role: RoleNone.String()}}
 	v.R = r.WithContext(context.WithValue(r.Context(), callerKey{}, v))
@@ -93,6 +93,11 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		v.fail(err)
 	}
 }
+
+const bodyWithin = slowbody.Within
+
+// limitBody keeps a body that does not come from holding the connection.
+func limitBody(w http.ResponseWriter, r *http.Request) { slowbody.Limit(w, r) }
 
 // dispatch finds the route. The mux would send a path that is not clean to its clean form, without the prefix that it
 // does not know.

@@ -6,12 +6,12 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/265d0351/work/internal/tries"
+	"github.com/265d0351/work/webui/internal/tries"
 )
 
 // Streams are answers that go on for as long as somebody looks, of one kind: at most Site.MaxStreams of them. Where
-// there are so many, a viewer who has fewer than another gets a place of the one who has most, so that nobody takes all.
-// The zero value has none. All methods may be called concurrently.
+// there are so many, a viewer who has fewer than another gets a place of the one who has most: nobody takes all. The
+// zero value has none. All methods may be called concurrently.
 type Streams struct {
 	mu   sync.Mutex
 	open []*place // the oldest first
@@ -32,8 +32,8 @@ func (s *Streams) Open() int {
 	return len(s.open)
 }
 
-// Enter takes a place, which the caller leaves in the end, and has the context of the visit end with it. Without one
-// the answer is 503 with the text.
+// Enter takes a place, which the caller leaves in the end, and has the context of the visit end with it. Without a
+// place the error is a 503 with the text.
 func (s *Streams) Enter(v *Visit, full string) (leave func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

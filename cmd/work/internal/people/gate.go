@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/crypto/bcrypt"
 
-	"github.com/265d0351/work/internal/tries"
 	"github.com/265d0351/work/webui"
 )
 
@@ -18,11 +17,11 @@ const lookEvery = time.Second
 
 // Gate lets in who is in a file. All methods may be called concurrently.
 type Gate struct {
-	path   string
-	logger *slog.Logger
-	now    func() time.Time
-	tries  *tries.Limiter
-	turn   chan struct{} // of those who compare a password: so many processors at the most
+	path      string
+	logger    *slog.Logger
+	now       func() time.Time
+	authorize webui.Authorizer
+	turn      chan struct{} // of those who compare a password: so many processors at the most
 
 	mu     sync.Mutex
 	list   *list
@@ -40,30 +39,20 @@ func Open(path string, logger *slog.Logger) (*Gate, error) {
 		return nil, err
 	}
 	g := &Gate{path: path, logger: logger, now: time.Now, list: l, turn: make(chan struct{}, comparing)}
-	g.tries = tries.New(func() time.Time { return g.now() })
+	g.authorize = webui.PasswordAuth(g.account)
 	g.looked = g.now()
 	return g, nil
 }
 
 // Authorize is a [webui.Authorizer] that asks for a user and a password. Who is not in the file takes as long as who is
-// and has the wrong one. Wrong tries are bounded by a [tries.Limiter].
-func (g *Gate) Authorize(r *http.Request) (webui.Role, string, error) {
-	name, password, given := r.BasicAuth()
-	if !given {
-		return webui.RoleNone, "", &webui.LoginError{Challenge: asks}
-	}
-	one, decoy := g.person(name)
-	try := tries.Try{Name: name, Password: password, Remote: r.RemoteAddr, Against: string(one.hash)}
-	switch in, wait := g.tries.Let(try, func() bool { return g.compare(r, one, decoy, password) }); {
-	case wait > 0:
-		return webui.RoleNone, "", &webui.LoginError{Wait: wait, Tried: name}
-	case !in:
-		return webui.RoleNone, "", &webui.LoginError{Challenge: asks, Tried: name}
-	}
-	return one.role, name, nil
-}
+// and has the wrong one. Wrong tries are bounded by [webui.PasswordAuth].
+func (g *Gate) Authorize(r *http.Request) (webui.Role, string, error) { return g.authorize(r) }
 
-const asks = `Basic realm="work", charset="UTF-8"`
+func (g *Gate) account(name string) webui.Account {
+	one, decoy := g.person(name)
+	return webui.Account{Role: one.role, Secret: string(one.hash),
+		Right: func(r *http.Request, password string) bool { return g.compare(r, one, decoy, password) }}
+}
 
 // compare takes its turn, so that many tries at once do not take all processors.
 func (g *Gate) compare(r *http.Request, one person, decoy []byte, password string) bool {

@@ -60,9 +60,9 @@ func New(now func() time.Time) *Limiter {
 		buckets: map[string]*Bucket{}, in: map[string]*known{}}
 }
 
-// Let reports whether a try is right, or for how long the next one must wait. It calls right unless somebody has come in
-// with the same from that address, or too much was tried. One that must wait is not compared: whether it was right does
-// not show.
+// Let reports whether a try is right, or for how long the next one must wait. It calls right unless somebody has come
+// in with the same from that address, or too much was tried. One that must wait is not compared: whether it was right
+// does not show.
 func (l *Limiter) Let(t Try, right func() bool) (in bool, wait time.Duration) {
 	name, host := t.Name[:min(len(t.Name), mostName)], Network(t.Remote)
 	who, digest := host+" "+name, l.digest(t)
