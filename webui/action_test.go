@@ -248,7 +248,6 @@ func effects() map[string]effect {
 			}},
 		"/doctor": {before: queued, status: http.StatusOK,
 			after: func(t *testing.T, k *kit) { assert.Equal(t, OutcomeDone, k.entries()[0].Outcome) }},
-		"/stop": {target: "run=gone", after: func(*testing.T, *kit) {}}, // see TestALongActionBeginsWithItsPage
 		"/errors-clear": {before: func(k *kit) {
 			dead(k)
 			k.until("the error is counted", func() bool {
@@ -268,6 +267,8 @@ func TestEachActionDoesWhatItSays(t *testing.T) {
 	all := effects()
 	maps.Copy(all, flowEffects())
 	maps.Copy(all, addEffects())
+	// see TestALongActionBeginsWithItsPage; a program stops what it has asked for by leaving
+	all["/stop"] = effect{target: "run=gone", after: func(*testing.T, *kit) {}}
 	for _, route := range Routes() {
 		if !route.Acts() || strings.HasPrefix(route.Path, "/api/") {
 			continue

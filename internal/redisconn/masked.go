@@ -10,7 +10,8 @@ import (
 var (
 	// credentials are the part of a URL between its scheme and its host.
 	credentials = regexp.MustCompile(`://[^\s"]*@`)
-	// quotedArgs are the arguments of an AUTH or HELLO that a server does not know. It cuts them, also within a password.
+	// quotedArgs are the arguments of an AUTH or HELLO that a server does not know. It cuts them, also within a
+	// password.
 	quotedArgs = regexp.MustCompile(`(?s)(with args beginning with:).*`)
 )
 

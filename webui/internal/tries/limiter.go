@@ -25,8 +25,8 @@ const (
 const (
 	mostKept = 10_000 // buckets, and people who have come in; beyond that they are forgotten
 	mostName = 200    // bytes of a name
-	// mostTurned is how many tries are turned away beside somebody who is in: with more of them, whoever sends the right
-	// password from there could be who guesses.
+	// mostTurned is how many tries are turned away beside somebody who is in. With more of them the right password from
+	// there could be a guess.
 	mostTurned = 50
 )
 
