@@ -13,6 +13,7 @@ import (
 	"github.com/265d0351/work/internal/excerpt"
 	"github.com/265d0351/work/internal/healthreport"
 	"github.com/265d0351/work/internal/liveness"
+	"github.com/265d0351/work/internal/slowbody"
 	"github.com/265d0351/work/internal/workgroup"
 )
 
@@ -204,7 +205,10 @@ func (p *WorkerPool) HealthHandler() http.Handler {
 		}
 		writeHealth(w, unhealthy.Problems)
 	})
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		slowbody.Limit(w, r)
+		mux.ServeHTTP(w, r)
+	})
 }
 
 // deadly are the problems that do not mend themselves. A pool that is not started yet, or is being stopped, has none.

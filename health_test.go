@@ -1,6 +1,7 @@
 package work_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -219,5 +220,24 @@ func TestHealthHandlerServesNothingElse(t *testing.T) {
 			assert.Equal(t, c.want, status)
 		})
 	}
+	require.NoError(t, pool.Stop(context.Background()))
+}
+
+// deadlined notes the deadline that a handler sets for what it reads.
+type deadlined struct {
+	*httptest.ResponseRecorder
+	read time.Time
+}
+
+func (d *deadlined) SetReadDeadline(at time.Time) error { d.read = at; return nil }
+
+// A probe has no body: whoever announces one and sends none does not hold the connection.
+func TestAProbeDoesNotWaitForABody(t *testing.T) {
+	t.Parallel()
+	pool := work.NewWorkerPool(nil, 1, work.WorkerOptions{Redis: "redis://localhost", Logger: pooltest.Silent()}).
+		Job("n", pooltest.Nothing)
+	answer := &deadlined{ResponseRecorder: httptest.NewRecorder()}
+	pool.HealthHandler().ServeHTTP(answer, httptest.NewRequest("POST", "/live", bytes.NewReader([]byte("x"))))
+	assert.False(t, answer.read.IsZero())
 	require.NoError(t, pool.Stop(context.Background()))
 }

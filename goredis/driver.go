@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -175,22 +173,11 @@ func notSent(addr, secret string, err error) error {
 		err = fmt.Errorf("%w: the client of go-redis was closed", redisconn.ErrClosed)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 	case errors.As(err, &refused):
-		err = redisconn.ParseServerError(redacted(secret, refused.Error()))
+		err = redisconn.ParseServerError(redisconn.Masked(secret, refused.Error()))
 	default:
-		if text := redacted(secret, err.Error()); text != err.Error() {
+		if text := redisconn.Masked(secret, err.Error()); text != err.Error() {
 			err = errors.New(text) // not wrapped: the inner text is the secret one
 		}
 	}
 	return &redisconn.DialError{Addr: addr, Err: err}
-}
-
-// credentials are what stands between the scheme and the host of a URL that some error quotes.
-var credentials = regexp.MustCompile(`://[^\s"]*@`)
-
-// redacted takes the password out of a text. Servers that do not know AUTH or HELLO quote its arguments.
-func redacted(secret, text string) string {
-	if secret != "" {
-		text = strings.ReplaceAll(text, secret, "***")
-	}
-	return credentials.ReplaceAllString(text, "://***@")
 }

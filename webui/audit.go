@@ -47,8 +47,13 @@ func (v *caller) record(outcome visit.Outcome, detail string, targets []string) 
 	options.Logger.LogAttrs(context.WithoutCancel(v.Ctx()), level, "dashboard action",
 		slog.String("action", entry.Action), slog.String("actor", entry.Actor), slog.String("remote", entry.Remote),
 		slog.Any("targets", targets), slog.String("outcome", string(outcome)), slog.String("detail", detail))
-	if options.Audit != nil {
-		options.Audit(entry)
+	v.tell(entry)
+}
+
+// tell tells the program's audit, and the one in Redis.
+func (v *caller) tell(entry AuditEntry) {
+	if audit := v.site.options.Audit; audit != nil {
+		audit(entry)
 	}
 	v.keep(entry)
 }

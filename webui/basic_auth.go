@@ -17,8 +17,9 @@ type Login struct {
 }
 
 // BasicAuth is an [Authorizer] that asks for user and password. Whether a guess is wrong, and where, does not show in
-// the time that the answer takes. It does not count guesses, and the password goes over the wire with each request:
-// serve it by HTTPS. A login that cannot be, two of one user, or none at all is an error.
+// the time that the answer takes. At one address a user has five tries and then one in twelve seconds, before the
+// answer is 429; there are wider bounds for an address, a user and all. The password goes over the wire with each
+// request: serve it by HTTPS. A login that cannot be, two of one user, or none at all is an error.
 func BasicAuth(logins ...Login) (Authorizer, error) {
 	if len(logins) == 0 {
 		return nil, errors.New("basic auth without a login lets nobody in: give one")
@@ -35,7 +36,7 @@ func BasicAuth(logins ...Login) (Authorizer, error) {
 		users[login.User] = true
 		known[i] = credential{login: login, digest: digest(login.User, login.Password)}
 	}
-	return func(r *http.Request) (Role, string, error) { return authorize(known, r) }, nil
+	return PasswordAuth(func(user string) Account { return accountOf(known, user) }), nil
 }
 
 func (l Login) validate() error {
@@ -60,18 +61,19 @@ func digest(user, password string) [sha256.Size]byte {
 	return sha256.Sum256([]byte(user + ":" + password))
 }
 
-// authorize compares with all of them, also after it has found the right one.
-func authorize(known []credential, r *http.Request) (Role, string, error) {
-	user, password, _ := r.BasicAuth()
-	given := digest(user, password)
-	var found Login
+// accountOf compares with all of them, also after it has found the right one.
+func accountOf(known []credential, user string) (a Account) {
 	for _, one := range known {
-		if subtle.ConstantTimeCompare(given[:], one.digest[:]) == 1 {
-			found = one.login
+		if one.login.User == user {
+			a.Role = one.login.Role
 		}
 	}
-	if found.Role == RoleNone {
-		return RoleNone, "", &LoginError{Challenge: `Basic realm="work", charset="UTF-8"`}
+	a.Right = func(_ *http.Request, password string) bool {
+		given, right := digest(user, password), 0
+		for _, one := range known {
+			right |= subtle.ConstantTimeCompare(given[:], one.digest[:])
+		}
+		return right == 1
 	}
-	return found.Role, found.User, nil
+	return a
 }

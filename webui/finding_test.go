@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/internal/redistest"
 	"github.com/265d0351/work/webui/internal/find"
+	"github.com/265d0351/work/webui/internal/visit"
 )
 
 // crowdOf enqueues so many jobs; of each hundred the last one has the tag "rare".
@@ -99,18 +101,14 @@ func TestASearchThatCannotBeIsRefused(t *testing.T) {
 	} {
 		assert.Equal(t, status, k.get("finding?"+query).StatusCode, query)
 	}
-	k.crowdOf(1)
-	held := make(chan struct{})
-	go func() { // somebody who takes their time
-		defer close(held)
-		_ = k.handler.(*site).shared.Searches.Follow(k.ctx(), find.Question{}, func(find.News) error {
-			got := k.get("finding?tag=x")
-			assert.Equal(t, http.StatusServiceUnavailable, got.StatusCode)
-			assert.NotEmpty(t, got.Header.Get("Retry-After"))
-			return nil
-		})
-	}()
-	<-held
+	shared := k.handler.(*site).shared
+	leave, err := shared.Streams.Searches.Enter(&visit.Visit{Site: shared, W: httptest.NewRecorder(),
+		R: request(http.MethodGet, "/finding", "viewer", nil), Actor: "ann"}, "")
+	require.NoError(t, err)
+	defer leave()
+	got := k.get("finding?tag=x")
+	assert.Equal(t, http.StatusServiceUnavailable, got.StatusCode)
+	assert.NotEmpty(t, got.Header.Get("Retry-After"))
 }
 
 func TestTheAPISearchesByLines(t *testing.T) {

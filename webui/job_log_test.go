@@ -80,15 +80,15 @@ func TestTheLogOfAJobIsSentAsItIsWritten(t *testing.T) {
 		assert.Equal(t, http.StatusServiceUnavailable, third.answer.StatusCode)
 		assert.NotEmpty(t, third.answer.Header.Get("Retry-After"))
 		rest.close()
-		live := k.handler.(*site).pages
-		k.until("a place is free", func() bool { return live.LogStreams() == 1 })
+		live := &k.handler.(*site).shared.Streams
+		k.until("a place is free", func() bool { return live.Logs.Open() == 1 })
 		again := k.follow(server, "id=a", "Last-Event-ID", "2")
 		said <- "third"
 		assert.NotContains(t, again.event(t, "lines"), "second", "a browser goes on where it was")
 		close(said)
 		assert.Equal(t, "the job has ended", again.event(t, "over"))
 		assert.Equal(t, "the job has ended", log.event(t, "over"))
-		k.until("nobody follows any more", func() bool { return live.LogStreams() == 0 })
+		k.until("nobody follows any more", func() bool { return live.Logs.Open() == 0 })
 	})
 }
 

@@ -88,10 +88,34 @@ func TestPagesThatAreOpenAreLive(t *testing.T) {
 		case <-k.ctx().Done():
 			require.Fail(t, "the reader goes on although nobody listens")
 		}
-		k.until("both streams are gone", func() bool { return live.Streams() == 0 })
+		k.until("both streams are gone", func() bool { return k.handler.(*site).shared.Streams.Live.Open() == 0 })
 		again := k.listen(server, "overview")
 		again.event(t, "overview")
 	})
+}
+
+// TestAViewerDoesNotTakeAllStreams: somebody else's page is live all the same.
+func TestAViewerDoesNotTakeAllStreams(t *testing.T) {
+	t.Parallel()
+	k := newKit(t, redistest.Embedded(t), func(o *Options) {
+		o.MaxStreams = 3
+		o.Authorize = func(r *http.Request) (Role, string, error) { return RoleViewer, r.URL.Query().Get("page"), nil }
+	})
+	server := httptest.NewServer(k.handler)
+	t.Cleanup(server.Close)
+	t.Cleanup(server.CloseClientConnections)
+	var mine []*stream
+	for range 3 {
+		mine = append(mine, k.listen(server, "ann"))
+		require.Equal(t, http.StatusOK, mine[len(mine)-1].answer.StatusCode)
+	}
+	assert.Equal(t, http.StatusServiceUnavailable, k.listen(server, "ann").answer.StatusCode)
+	other := k.listen(server, "bob")
+	require.Equal(t, http.StatusOK, other.answer.StatusCode)
+	assert.NotEmpty(t, other.event(t, "tick"))
+	for mine[2].lines.Scan() { // to its end
+	}
+	assert.NotEmpty(t, mine[0].event(t, "tick"), "the others go on")
 }
 
 func TestWithoutStreamsPagesAreAsOfTheirLoading(t *testing.T) {

@@ -1,6 +1,7 @@
 package webui
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -22,8 +23,9 @@ type ProxyLogin struct {
 
 // ProxyAuth is an [Authorizer] for a dashboard behind a proxy that logs people in, by OpenID Connect for instance, and
 // tells who they are in a header. A request that does not come from the proxy's address is refused, whatever its
-// headers say; so is one without the header, or with two of it. The proxy must take those headers out of what it
-// receives: what it passes on is believed. An address that is missing or a header without a name is an error.
+// headers say; so is one without the header, or with two of it or of the groups. The proxy must take those headers
+// out of what it receives: what it passes on is believed. An address that is missing or a header without a name is an
+// error.
 func ProxyAuth(login ProxyLogin) (Authorizer, error) {
 	switch {
 	case len(login.From) == 0:
@@ -45,28 +47,45 @@ var (
 	errNoUser   = errors.New("the proxy has not said who you are: log in there")
 )
 
+// twiceError is a header that came twice, where one of them may be smuggled.
+type twiceError struct{ header string }
+
+func (e *twiceError) Error() string {
+	return fmt.Sprintf("the header %s came twice: send it once. A proxy must overwrite what it receives", e.header)
+}
+
 func (l ProxyLogin) authorize(r *http.Request) (Role, string, error) {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil ||
 		!slices.ContainsFunc(l.From, func(p netip.Prefix) bool { return p.Contains(peer.Addr().Unmap()) }) {
 		return RoleNone, "", errNotProxy
 	}
-	users := r.Header.Values(l.UserHeader)
-	if len(users) != 1 || strings.TrimSpace(users[0]) == "" {
+	if err := cmp.Or(onlyOnce(r, l.UserHeader), onlyOnce(r, l.GroupsHeader)); err != nil {
+		return RoleNone, "", err
+	}
+	user, role := strings.TrimSpace(r.Header.Get(l.UserHeader)), RoleViewer
+	if user == "" {
 		return RoleNone, "", errNoUser
 	}
-	user, role := strings.TrimSpace(users[0]), RoleViewer
 	if l.Role != nil {
 		role = l.Role(user, l.groups(r))
 	}
 	return role, user, nil
 }
 
+// onlyOnce refuses a header that came twice: the proxy may have looked at the other one.
+func onlyOnce(r *http.Request, header string) error {
+	if header != "" && len(r.Header.Values(header)) > 1 {
+		return &twiceError{header}
+	}
+	return nil
+}
+
 func (l ProxyLogin) groups(r *http.Request) (groups []string) {
 	if l.GroupsHeader == "" {
 		return nil
 	}
-	for group := range strings.SplitSeq(strings.Join(r.Header.Values(l.GroupsHeader), ","), ",") {
+	for group := range strings.SplitSeq(r.Header.Get(l.GroupsHeader), ",") {
 		if group = strings.TrimSpace(group); group != "" {
 			groups = append(groups, group)
 		}

@@ -40,6 +40,8 @@ type LoginError struct {
 	Challenge string // the WWW-Authenticate header; "" sends none
 	// above 0: they were tried too often, and the answer is 429 with this time in Retry-After, in seconds
 	Wait time.Duration
+	// Tried is the name under which a wrong login came, for the log and the audit; "" where nothing was tried
+	Tried string
 
 	byToken bool         // a form asks for it
 	cookie  *http.Cookie // the token was right: this comes in its place

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"net/http"
 	"path"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/internal/partly"
+	"github.com/265d0351/work/internal/slowbody"
 	"github.com/265d0351/work/webui/internal/api"
 	"github.com/265d0351/work/webui/internal/causes"
 	"github.com/265d0351/work/webui/internal/find"
@@ -27,12 +29,13 @@ func Handler(inspector *inspect.Inspector, opts Options) http.Handler {
 }
 
 func newSite(inspector *inspect.Inspector, opts Options, now func() time.Time) *site {
-	s := &site{options: opts.withDefaults(), mux: http.NewServeMux()}
+	s := &site{options: opts.withDefaults(), mux: http.NewServeMux(), failed: newFailedLogins(now)}
 	s.shared = &visit.Site{
 		Title: s.options.Title, Inspector: inspector, Enqueuer: s.options.Enqueuer, Logger: s.options.Logger,
 		StuckAfter: s.options.StuckAfter, MaxStreams: s.options.MaxStreams, Redaction: s.options.Redact,
-		Opener:   s.options.opener(),
-		Searches: find.New(inspector, s.options.MaxStreams), Deploys: &causes.Deploys{},
+		Opener: s.options.opener(),
+		// who has lost a place may not have left yet
+		Searches: find.New(inspector, 2*s.options.MaxStreams), Deploys: &causes.Deploys{},
 	}
 	s.pages = pages.New(s.shared, now)
 	s.routes = routesOf(s.pages)
@@ -52,32 +55,34 @@ type site struct {
 	routes  []visit.Route
 	mux     *http.ServeMux
 	origins http.CrossOriginProtection
+	failed  *failedLogins
 }
 
 // caller is who sent a request that is under way, and what they may do.
 type caller struct {
 	*visit.Visit
-	site *site
-	role Role
+	site     *site
+	role     Role
+	bodyRead bool
 }
 
 type callerKey struct{}
 
 func callerOf(r *http.Request) *caller { return r.Context().Value(callerKey{}).(*caller) }
 
-// maxBody is how much a form may hold.
-const maxBody = 2 << 20
-
 // ServeHTTP answers one request.
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	secure(w.Header())
+	limitBody(w, r)
 	v := &caller{site: s, Visit: &visit.Visit{Site: s.shared, W: w, Path: r.URL.Path, Query: r.URL.Query(),
 		Role: RoleNone.String()}}
 	v.R = r.WithContext(context.WithValue(r.Context(), callerKey{}, v))
-	v.R.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	v.Record = v.record
 	defer v.rescue()
 	err := v.admit()
+	if !v.MaySee {
+		v.dismiss()
+	}
 	var login *LoginError
 	switch {
 	case err == nil:
@@ -88,6 +93,11 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		v.fail(err)
 	}
 }
+
+const bodyWithin = slowbody.Within
+
+// limitBody keeps a body that does not come from holding the connection.
+func limitBody(w http.ResponseWriter, r *http.Request) { slowbody.Limit(w, r) }
 
 // dispatch finds the route. The mux would send a path that is not clean to its clean form, without the prefix that it
 // does not know.
@@ -131,8 +141,20 @@ func (v *caller) noRoute() error {
 
 // admit finds out who it is, before anything is read.
 func (v *caller) admit() error {
-	role, actor, err := v.site.options.Authorize(v.R)
+	var role Role
+	var actor string
+	err := onlyOnce(v.R, "Authorization")
+	if err == nil {
+		role, actor, err = v.site.options.Authorize(v.R)
+	}
 	var login *LoginError
+	var twice *twiceError
+	switch {
+	case errors.As(err, &twice):
+		return visit.BadRequest(twice.Error())
+	case errors.As(err, &login) && login.Tried != "":
+		v.noteFailed(login)
+	}
 	switch {
 	case errors.As(err, &login) && login.cookie != nil:
 		return login
@@ -154,8 +176,7 @@ func (v *caller) admit() error {
 		errors.Is(err, errNoUser):
 		return &visit.StatusError{Status: http.StatusForbidden, Text: err.Error()}
 	case err != nil:
-		v.site.options.Logger.Error("dashboard: it cannot be told who sent a request", "error", err, "remote",
-			v.R.RemoteAddr)
+		v.site.failed.log(v, slog.LevelError, "dashboard: it cannot be told who sent a request", "error", err)
 		return &visit.StatusError{Status: http.StatusInternalServerError,
 			Text: "it cannot be told who you are: the log of the program says why"}
 	case role < RoleViewer:
@@ -183,7 +204,10 @@ func (v *caller) enter(route visit.Route) {
 		ctx, v.Missing = partly.Collect(v.R.Context())
 		v.R = v.R.WithContext(ctx)
 	}
-	err := route.Handle(v.Visit)
+	err := v.readBody()
+	if err == nil {
+		err = route.Handle(v.Visit)
+	}
 	if err != nil && route.Acts() && !v.Audited() {
 		v.Audit(visit.Failed, err.Error(), v.Query.Get("id"))
 	}
@@ -216,6 +240,7 @@ func (v *caller) mayEnter(route visit.Route) error {
 
 // fail answers with a page that says what is wrong, or a program with JSON.
 func (v *caller) fail(err error) {
+	v.dismiss()
 	if strings.HasPrefix(v.Path, "/api/") {
 		api.Fail(v.Visit, err)
 		return

@@ -58,6 +58,10 @@ func (p *tokenPass) authorize(r *http.Request) (Role, string, error) {
 			Name: p.cookie, Value: p.value, HttpOnly: true, Secure: byHTTPS(r), SameSite: http.SameSiteLaxMode,
 		}} // without a path it is for the pages beside this one, wherever the browser sees them
 	}
+	tried := ""
+	if r.URL.Query().Has(tokenKey) || r.Header.Get("Authorization") != "" {
+		tried = "token"
+	}
 	given, scheme := r.Header.Get("Authorization"), "Bearer "
 	bearer := len(given) > len(scheme) && strings.EqualFold(given[:len(scheme)], scheme) // RFC 9110: in any case
 	if bearer && p.knows(given[len(scheme):]) {
@@ -68,7 +72,7 @@ func (p *tokenPass) authorize(r *http.Request) (Role, string, error) {
 			return p.role, "token", nil
 		}
 	}
-	return RoleNone, "", &LoginError{Challenge: `Bearer realm="work"`, byToken: true}
+	return RoleNone, "", &LoginError{Challenge: `Bearer realm="work"`, byToken: true, Tried: tried}
 }
 
 func (p *tokenPass) knows(given string) bool {

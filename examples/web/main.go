@@ -68,7 +68,7 @@ func run(redis, addr string, bound time.Duration) error {
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: mux}
+	server := &http.Server{Handler: mux, ReadTimeout: 30 * time.Second} // a client that sends slowly is not waited for
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener); cancel() }()
 	fmt.Printf("listening on http://%s\n", listener.Addr())

@@ -119,7 +119,8 @@ func parseDSN(dsn string) (*url.URL, error) {
 	return u, nil
 }
 
-// redactDSN hides everything up to the last @, what stands where a port should be, and all values of the query.
+// redactDSN hides everything up to the last @, what stands where a port should be and is none, and all values of the
+// query.
 func redactDSN(dsn string) string {
 	scheme, rest, found := cutScheme(dsn)
 	if found {
@@ -127,13 +128,34 @@ func redactDSN(dsn string) string {
 	}
 	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
 		rest = "***" + rest[at:]
-	} else if host, port, _ := strings.Cut(rest, ":"); strings.Trim(port, "0123456789/:]") != "" {
-		rest = host + ":***" // redis://:PASSWORD, whose @HOST was forgotten
+	} else {
+		rest = maskedPort(rest)
 	}
 	if query := strings.IndexByte(rest, '?'); query >= 0 {
 		rest = rest[:query] + "?..."
 	}
 	return scheme + rest
+}
+
+// maskedPort hides what follows the first colon behind which there is no port: of redis://:PASSWORD the @HOST was
+// forgotten.
+func maskedPort(rest string) string {
+	authority := rest
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		authority = rest[:end]
+	}
+	at := 0
+	for host := range strings.SplitSeq(authority, ",") {
+		colon := strings.IndexByte(host[strings.LastIndexByte(host, ']')+1:], ':')
+		if colon >= 0 {
+			colon += strings.LastIndexByte(host, ']') + 1
+			if _, err := strconv.ParseUint(host[colon+1:], 10, 16); err != nil && host[colon+1:] != "" {
+				return rest[:at+colon] + ":***"
+			}
+		}
+		at += len(host) + 1
+	}
+	return rest
 }
 
 func cutScheme(dsn string) (scheme, rest string, found bool) {

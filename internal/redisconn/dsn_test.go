@@ -132,6 +132,30 @@ func TestDSNMistakes(t *testing.T) {
 	}
 }
 
+// A port is no secret, and without it one cannot tell which of two servers is meant.
+func TestADSNThatIsRefusedHasItsPort(t *testing.T) {
+	t.Parallel()
+	for dsn, shown := range map[string]string{
+		"redis://localhost:6379?pool_sise=3":      "redis://localhost:6379?...",
+		"redis://localhost:6379/one":              "redis://localhost:6379/one",
+		"redis://[::1]:7000?pool_sise=3":          "redis://[::1]:7000?...",
+		"redis://u:s3cr3t@h:6379?x=1":             "redis://***@h:6379?...",
+		"redis+sentinel://a:1,b:2/shop?db=x":      "redis+sentinel://a:1,b:2/shop?...",
+		"redis+sentinel://a:1,b:s3cr3t/shop?db=x": "redis+sentinel://a:1,b:***",
+		"redis://:s3cr3t":                         "redis://:***",
+		"redis://user:s3cr3t":                     "redis://user:***",
+		"redis://user:123456789":                  "redis://user:***",
+		"redis://[::1]:s3cr3t":                    "redis://[::1]:***",
+		"redis://localhost:?x=1":                  "redis://localhost:?...",
+		"unix:///run/a:b.sock?x=1":                "unix:///run/a:b.sock?...",
+	} {
+		t.Run(dsn, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, shown, redactDSN(dsn))
+		})
+	}
+}
+
 func TestMemoryWithoutItsImportIsExplained(t *testing.T) {
 	t.Parallel()
 	known := []string{"redis", "rediss", "unix"}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -245,28 +243,17 @@ func (d *redigoDriver) dialError(ctx context.Context, err error) error {
 	case d.life.Err() != nil:
 		err = ErrClosed
 	case errors.As(err, &refused):
-		err = ParseServerError(d.redacted(string(refused)))
+		err = ParseServerError(Masked(d.secret, string(refused)))
 	case ctx.Err() != nil && errors.Is(err, redis.ErrPoolExhausted):
 		err = fmt.Errorf("%w: %w", ctx.Err(), err)
 	case ctx.Err() != nil:
 		err = ctx.Err()
 	default:
-		if text := d.redacted(err.Error()); text != err.Error() {
+		if text := Masked(d.secret, err.Error()); text != err.Error() {
 			err = errors.New(text) // not wrapped: the inner text is the secret one
 		}
 	}
 	return d.signpost.ExplainDial(&DialError{Addr: d.addr, Err: err})
-}
-
-// credentials are what stands between the scheme and the host of a URL that some error quotes.
-var credentials = regexp.MustCompile(`://[^\s"]*@`)
-
-// redacted takes the password out of a text. Servers that do not know AUTH quote its arguments, and so do URL errors.
-func (d *redigoDriver) redacted(text string) string {
-	if d.secret != "" {
-		text = strings.ReplaceAll(text, d.secret, "***")
-	}
-	return credentials.ReplaceAllString(text, "://***@")
 }
 
 // Where is the address of the server, or empty for a given pool.

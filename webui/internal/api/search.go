@@ -1,7 +1,9 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -39,6 +41,11 @@ func search(v *visit.Visit) error {
 	if err != nil {
 		return err
 	}
+	leave, err := v.Streams.Searches.Enter(v, find.ErrTooMany.Error())
+	if err != nil {
+		return err
+	}
+	defer leave()
 	l := &lengthy{v: v, control: http.NewResponseController(v.W), lines: true}
 	err = v.Searches.Follow(v.Ctx(), f.Question(v.Query.Get("cursor")), func(news find.News) error {
 		_ = l.control.SetWriteDeadline(time.Now().Add(visit.StepTimeout)) // not every ResponseWriter can
@@ -54,7 +61,8 @@ func search(v *visit.Visit) error {
 		l.write(told)
 		return nil
 	})
-	if err == nil || v.Ctx().Err() != nil || !l.begun {
+	displaced := errors.Is(context.Cause(v.Ctx()), visit.ErrDisplaced)
+	if err == nil || v.Ctx().Err() != nil && !displaced || !l.begun {
 		return err
 	}
 	p := problemOf(err)

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/265d0351/work/webui/internal/find"
@@ -30,6 +29,11 @@ func (s *Site) showFinding(v *visit.Visit) error {
 	if err != nil {
 		return err
 	}
+	leave, err := v.Streams.Searches.Enter(v, find.ErrTooMany.Error())
+	if err != nil {
+		return err
+	}
+	defer leave()
 	out := newStream(v)
 	ctx, cancel := context.WithTimeout(v.Ctx(), liveLife) // then it is asked again who asks
 	defer cancel()
@@ -47,9 +51,6 @@ func (s *Site) showFinding(v *visit.Visit) error {
 	switch {
 	case err == nil, errors.Is(err, errGone), ctx.Err() != nil:
 		return nil
-	case !out.begun && errors.Is(err, find.ErrTooMany):
-		v.W.Header().Set("Retry-After", "60")
-		return &visit.StatusError{Status: http.StatusServiceUnavailable, Text: err.Error()}
 	case !out.begun:
 		return err
 	}

@@ -50,12 +50,11 @@ func (s *Site) showJobLog(v *visit.Visit) error {
 	if last, err := strconv.ParseInt(v.R.Header.Get("Last-Event-ID"), 10, 64); err == nil {
 		after = last
 	}
-	if !s.logs.enter(v.MaxStreams) {
-		v.W.Header().Set("Retry-After", "60")
-		return &visit.StatusError{Status: http.StatusServiceUnavailable,
-			Text: "as many logs are followed as may be: this one is as of its loading"}
+	leave, err := v.Streams.Logs.Enter(v, "as many logs are followed as may be: this one is as of its loading")
+	if err != nil {
+		return err
 	}
-	defer s.logs.leave()
+	defer leave()
 	if _, err := v.Inspector.Job(v.Ctx(), id); err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package pages
 import (
 	"bytes"
 	"context"
-	"net/http"
 	"sync"
 	"time"
 
@@ -31,13 +30,10 @@ func newFeed(s *visit.Site, w *watch) *feed {
 	return &feed{site: s, watch: w, listeners: map[chan []byte]bool{}}
 }
 
-// listen begins the reader if nobody else listens. It returns false when there are too many.
-func (f *feed) listen(overview bool) (chan []byte, bool) {
+// listen begins the reader if nobody else listens.
+func (f *feed) listen(overview bool) chan []byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.listeners) >= f.site.MaxStreams {
-		return nil, false
-	}
 	events := make(chan []byte, 1)
 	if len(f.listeners) == 0 {
 		ctx, stop := context.WithCancel(context.Background())
@@ -45,7 +41,7 @@ func (f *feed) listen(overview bool) (chan []byte, bool) {
 		go f.read(ctx, f.stopped)
 	}
 	f.listeners[events] = overview
-	return events, true
+	return events
 }
 
 // leave ends the reader with its last listener, and waits for it: no goroutine outlives the requests.
@@ -138,12 +134,12 @@ func (f *feed) tell(overview []byte) {
 
 // showLive sends events until the browser leaves, or for ten minutes.
 func (s *Site) showLive(v *visit.Visit) error {
-	events, ok := s.feed.listen(v.Query.Get("page") == "overview")
-	if !ok {
-		v.W.Header().Set("Retry-After", "60")
-		return &visit.StatusError{Status: http.StatusServiceUnavailable,
-			Text: "as many pages are live as may be: this one is as of its loading"}
+	leave, err := v.Streams.Live.Enter(v, "as many pages are live as may be: this one is as of its loading")
+	if err != nil {
+		return err
 	}
+	defer leave()
+	events := s.feed.listen(v.Query.Get("page") == "overview")
 	defer s.feed.leave(events)
 	out := newStream(v)
 	end := time.NewTimer(liveLife)

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"net/http"
 	"time"
@@ -13,25 +14,38 @@ import (
 	"github.com/265d0351/work/webui/internal/visit"
 )
 
-// long is an answer that goes on while the work does: the page comes with its first lines, then how far it got, then
-// the outcome. The work ends when who asked for it has gone. So nobody needs to keep it, and nothing runs that nobody
-// sees.
+// long is an answer that goes on while the work does: the page comes with its head, its first step and a button that
+// stops it, then how far it got, then the outcome. The work ends when who asked for it has gone. So nobody needs to
+// keep it, and nothing runs that nobody sees.
 type long struct {
 	v       *visit.Visit
 	page    page
+	key     string // of what the button stops
 	control *http.ResponseController
 	told    time.Time
 }
 
-// begin answers, after which what goes wrong has to be told on the page.
+// begin answers, after which what goes wrong has to be told on the page. The first part is sent whole: a browser shows
+// nothing of a page whose parts it waits for.
 func (s *Site) begin(v *visit.Visit, title, nav string) *long {
-	l := &long{v: v, page: s.fill(v, page{Title: title, Nav: nav}), control: http.NewResponseController(v.W)}
+	l := &long{v: v, key: s.running.Begin(v, title), control: http.NewResponseController(v.W)}
+	l.page = s.fill(v, page{Title: title, Nav: nav, Body: format.Link("stop", "run", l.key)})
 	v.W.Header().Set("Content-Type", "text/html; charset=utf-8")
 	v.W.Header().Set("X-Accel-Buffering", "no")
 	v.W.WriteHeader(http.StatusOK)
-	l.write("top", l.page)
+	l.write("begun", l.page)
 	return l
 }
+
+// stop ends what a page shows, which goes on to show the outcome. A browser without scripts leaves the page: that ends
+// the work too, whichever server does it.
+func (s *Site) stop(v *visit.Visit) error {
+	what := cmp.Or(s.running.Stop(v.Query.Get("run")), "an action that had ended")
+	return s.finish(v, once{target: what, done: "It was stopped. The audit says how far it came.", back: "audit"}, nil)
+}
+
+// ended is why the work has ended.
+func (l *long) ended(s *Site, err error) error { return s.running.End(l.v, l.key, err) }
 
 // step tells how far it got, a few times a second.
 func (l *long) step(done, total int) {
@@ -99,13 +113,14 @@ func (s *Site) bulk(v *visit.Visit) error {
 	}
 	l := s.begin(v, action.Label+": "+f.TitleText(), "/jobs")
 	report, err := action.Do(v.Ctx(), v.Inspector, &f, inspect.BulkOptions{DryRun: !sure, Progress: l.step})
+	err = l.ended(s, err)
 	o := outcome{Err: err, Back: f.With(), Refused: report.Refused,
 		Bulk: &bulkOutcome{Action: action, Words: f.Words(), Matched: report.Matched}}
 	if !sure {
 		o.Text = fmt.Sprintf("%s of %s %s.", format.Count(report.Matched), format.Counted(report.Looked, "job", "jobs"),
 			format.Word(report.Matched, "matches", "match"))
 		o.Bulk.Sure = f.BulkLink(action.Name, "sure", "1")
-		v.Audit(visit.OutcomeOf(err), "dry run: "+o.Text, f.Words())
+		v.Audit(visit.OutcomeOf(err), visit.WithError("dry run: "+o.Text, err), f.Words())
 	} else {
 		o.Text = fmt.Sprintf("%s of %s that matched %s %s.", format.Count(report.Done),
 			format.Counted(report.Matched, "job", "jobs"), format.Word(report.Done, "was", "were"), action.Past)
@@ -137,6 +152,7 @@ func (s *Site) purgeQueue(v *visit.Visit) error {
 	l := s.begin(v, "Purge of queue "+format.Shorten(name, 60), "/queues")
 	removed, err := v.Inspector.Purge(v.Ctx(), name,
 		inspect.PurgeOptions{Progress: func(removed int) { l.step(removed, max(removed, q.Waiting)) }})
+	err = l.ended(s, err)
 	text := format.Counted(removed, "job was", "jobs were") + " deleted."
 	v.Audit(visit.OutcomeOf(err), visit.WithError(text, err), name)
 	l.end(outcome{Text: text, Err: err, Back: format.Link("queue", "name", name)})
@@ -157,6 +173,7 @@ func (s *Site) destroyQueue(v *visit.Visit) error {
 	l := s.begin(v, "Destruction of queue "+format.Shorten(name, 60), "/queues")
 	report, err := v.Inspector.DestroyQueue(v.Ctx(), name, inspect.DestroyOptions{
 		Progress: func(c inspect.DestroyedCounts) { l.step(c.Sum(), max(c.Sum(), there.Sum())) }})
+	err = l.ended(s, err)
 	text := format.Counted(report.Sum(), "job was", "jobs were") + " deleted."
 	v.Audit(visit.OutcomeOf(err), visit.WithError(text, err), name)
 	l.end(outcome{Text: text, Err: err, Back: "queues"})
@@ -172,14 +189,10 @@ func (s *Site) examine(v *visit.Visit) error {
 	l := s.begin(v, "The doctor", "/redis")
 	diagnosis, err := doctor.Examine(v.Ctx(), v.Inspector, doctor.Options{Repair: mend, Progress: l.step})
 	text := "Nothing is wrong."
-	switch n := len(diagnosis.Findings); n {
-	case 0:
-	case 1:
-		text = "1 finding."
-	default:
+	if n := len(diagnosis.Findings); n > 0 {
 		text = format.Counted(n, "finding", "findings") + "."
 	}
-	if err != nil {
+	if err = l.ended(s, err); err != nil {
 		text = "The doctor could not look at everything."
 	}
 	v.Audit(visit.OutcomeOf(err), visit.WithError(text, err), "all")

@@ -123,6 +123,7 @@ func (s *Site) longRoutes() []visit.Route {
 		visit.Action("/queue-destroy", "delete a queue with all its jobs", s.destroyQueue),
 		visit.Action("/queue-purge", "delete all that waits in a queue", s.purgeQueue),
 		visit.Action("/doctor", "examine the namespace, and mend it", s.examine),
+		visit.Action("/stop", "stop what goes on for long", s.stop),
 		visit.Action("/errors-clear", "forget the counts of errors", s.clearErrors),
 	}
 }

@@ -16,7 +16,7 @@ type Site struct {
 	routes  []visit.Route
 	feed    *feed
 	watch   *watch
-	logs    logStreams
+	running visit.Running
 }
 
 // Changed has the next one who asks read all anew: something was done.
@@ -24,16 +24,6 @@ func (s *Site) Changed() { s.watch.forget() }
 
 // Overview is the live part of the overview as the stream sends it.
 func (s *Site) Overview(ctx context.Context) []byte { return s.feed.overview(ctx) }
-
-// Streams is how many pages are live.
-func (s *Site) Streams() int {
-	s.feed.mu.Lock()
-	defer s.feed.mu.Unlock()
-	return len(s.feed.listeners)
-}
-
-// LogStreams is how many people follow the log of a job.
-func (s *Site) LogStreams() int { return int(s.logs.open.Load()) }
 
 // Reading is closed when what open pages live on is read no more; nil while it was never read.
 func (s *Site) Reading() <-chan struct{} {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"github.com/265d0351/work/webui/internal/visit"
@@ -52,17 +51,3 @@ func sse(name string, data []byte) []byte {
 
 // marked gives an event an id, from which a browser goes on that has lost its connection.
 func marked(id string, event []byte) []byte { return append([]byte("id: "+id+"\n"), event...) }
-
-// logStreams are how many people follow logs.
-type logStreams struct{ open atomic.Int64 }
-
-// enter is false where as many as may do already; else the caller leaves.
-func (l *logStreams) enter(most int) bool {
-	if l.open.Add(1) > int64(most) {
-		l.open.Add(-1)
-		return false
-	}
-	return true
-}
-
-func (l *logStreams) leave() { l.open.Add(-1) }

@@ -60,7 +60,8 @@ func StatusOf(err error) int {
 		errors.As(err, &lost),
 		errors.Is(err, work.ErrScheduleExists):
 		return http.StatusConflict
-	case errors.Is(err, work.ErrRedisFull), errors.Is(err, work.ErrClosed), errors.Is(err, find.ErrTooMany):
+	case errors.Is(err, work.ErrRedisFull), errors.Is(err, work.ErrClosed), errors.Is(err, find.ErrTooMany),
+		errors.Is(err, ErrDisplaced):
 		return http.StatusServiceUnavailable
 	case errors.Is(err, context.DeadlineExceeded):
 		return http.StatusGatewayTimeout

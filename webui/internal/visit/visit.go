@@ -35,6 +35,7 @@ type Site struct {
 	StuckAfter time.Duration
 	MaxStreams int
 	Searches   *find.Searches // those that go on by themselves
+	Streams    struct{ Live, Logs, Searches Streams }
 	Deploys    *causes.Deploys
 
 	Place  string   // its name among several dashboards; "" where it is the only one

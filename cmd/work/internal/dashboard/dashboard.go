@@ -25,6 +25,9 @@ type Dashboard struct {
 	ended   chan error
 }
 
+// maxHeader is how many bytes the head of a request may have.
+const maxHeader = 64 << 10
+
 // Serve answers on the listener, which it closes in the end, by what webui makes.
 func Serve(listener net.Listener, page http.Handler, logger *slog.Logger) *Dashboard {
 	ctx, end := context.WithCancel(context.Background())
@@ -33,10 +36,12 @@ func Serve(listener net.Listener, page http.Handler, logger *slog.Logger) *Dashb
 		Handler:           page,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       time.Minute, // of a request with its body; what is answered may take longer
+		MaxHeaderBytes:    maxHeader,
 		IdleTimeout:       time.Minute,
 		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 	}
-	go func() { d.ended <- d.server.Serve(listener) }()
+	go func() { d.ended <- d.server.Serve(newCrowd(listener)) }()
 	return d
 }
 

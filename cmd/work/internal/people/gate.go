@@ -1,11 +1,7 @@
 package people
 
 import (
-	"crypto/hmac"
-	"crypto/rand"
-	"crypto/sha256"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"sync"
@@ -21,21 +17,16 @@ const lookEvery = time.Second
 
 // Gate lets in who is in a file. All methods may be called concurrently.
 type Gate struct {
-	path   string
-	logger *slog.Logger
-	now    func() time.Time
-	key    []byte        // of what is remembered of passwords
-	turn   chan struct{} // of those who compare a password: so many processors at the most
+	path      string
+	logger    *slog.Logger
+	now       func() time.Time
+	authorize webui.Authorizer
+	turn      chan struct{} // of those who compare a password: so many processors at the most
 
 	mu     sync.Mutex
 	list   *list
 	looked time.Time
-	knows  map[string]known // who has come in, by name: a password is compared by bcrypt once, not for each request
-	tries  tries
 }
-
-// known is what was right of a user: it holds as long as the hash in the file is the same.
-type known struct{ hash, digest string }
 
 // comparing is how many passwords are compared at a time. Each takes a processor for about a quarter of a second.
 const comparing = 2
@@ -47,36 +38,20 @@ func Open(path string, logger *slog.Logger) (*Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Gate{path: path, logger: logger, now: time.Now, key: []byte(rand.Text()), list: l,
-		turn: make(chan struct{}, comparing), knows: map[string]known{}, tries: newTries()}
+	g := &Gate{path: path, logger: logger, now: time.Now, list: l, turn: make(chan struct{}, comparing)}
+	g.authorize = webui.PasswordAuth(g.account)
 	g.looked = g.now()
 	return g, nil
 }
 
 // Authorize is a [webui.Authorizer] that asks for a user and a password. Who is not in the file takes as long as who is
-// and has the wrong one. Wrong tries are bounded, see tries; who has come in already is not held up by them.
-func (g *Gate) Authorize(r *http.Request) (webui.Role, string, error) {
-	name, password, given := r.BasicAuth()
-	if !given {
-		return webui.RoleNone, "", challenge()
-	}
-	one, decoy := g.person(name)
-	digest := g.digest(name, password)
-	if g.remembers(name, digest, one) {
-		return one.role, name, nil
-	}
-	if wait := g.take(name, r.RemoteAddr); wait > 0 {
-		return webui.RoleNone, "", &webui.LoginError{Wait: wait}
-	}
-	if !g.compare(r, one, decoy, password) {
-		return webui.RoleNone, "", challenge()
-	}
-	g.remember(name, known{string(one.hash), digest}, r.RemoteAddr)
-	return one.role, name, nil
-}
+// and has the wrong one. Wrong tries are bounded by [webui.PasswordAuth].
+func (g *Gate) Authorize(r *http.Request) (webui.Role, string, error) { return g.authorize(r) }
 
-func challenge() error {
-	return &webui.LoginError{Challenge: `Basic realm="work", charset="UTF-8"`}
+func (g *Gate) account(name string) webui.Account {
+	one, decoy := g.person(name)
+	return webui.Account{Role: one.role, Secret: string(one.hash),
+		Right: func(r *http.Request, password string) bool { return g.compare(r, one, decoy, password) }}
 }
 
 // compare takes its turn, so that many tries at once do not take all processors.
@@ -129,46 +104,5 @@ func (g *Gate) refresh() {
 		return
 	}
 	g.list = l
-	for name, k := range g.knows {
-		if string(l.people[name].hash) != k.hash {
-			delete(g.knows, name)
-		}
-	}
 	g.logger.Info("the users were read again", "users", len(l.people))
-}
-
-// digest is what is remembered of a password, which is in no memory after the request.
-func (g *Gate) digest(name, password string) string {
-	mac := hmac.New(sha256.New, g.key)
-	mac.Write([]byte(name + "\x00" + password))
-	return string(mac.Sum(nil))
-}
-
-func (g *Gate) remembers(name, digest string, one person) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	k := g.knows[name]
-	return one.hash != nil && k.hash == string(one.hash) && hmac.Equal([]byte(k.digest), []byte(digest))
-}
-
-func (g *Gate) remember(name string, k known, remote string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.knows[name] = k // as many as there are users
-	g.tries.forgive(who(name, remote))
-}
-
-func (g *Gate) take(name, remote string) time.Duration {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.tries.take(who(name, remote), g.now())
-}
-
-// who is a user at an address: nobody is kept out by what others try elsewhere.
-func who(name, remote string) string {
-	host, _, err := net.SplitHostPort(remote)
-	if err != nil {
-		host = remote
-	}
-	return host + " " + name[:min(len(name), 200)]
 }

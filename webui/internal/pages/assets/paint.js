@@ -6,3 +6,11 @@ try {
 } catch {
   document.documentElement.dataset.theme = "auto";
 }
+
+// A long action is stopped while its page still comes, before any module runs; to follow the form would leave the page.
+addEventListener("submit", (event) => {
+  if (!event.target.matches(".stop")) return;
+  event.preventDefault();
+  event.submitter.disabled = true;
+  fetch(event.target.action, { method: "POST", redirect: "manual" });
+});
