@@ -55,18 +55,7 @@ func (i *Inspector) Limits(ctx context.Context) ([]LimitInfo, error) {
 // addLimits adds what other partitions know of names. One that is limited has its limit in one of them; paused it is in
 // all.
 func addLimits(all *[]LimitInfo, ones []LimitInfo) {
-	by := make(map[string]int, len(*all))
-	for n := range *all {
-		by[(*all)[n].Name] = n
-	}
-	for _, one := range ones {
-		if n, known := by[one.Name]; known {
-			(*all)[n].add(&one)
-		} else {
-			*all = append(*all, one)
-		}
-	}
-	slices.SortFunc(*all, func(a, b LimitInfo) int { return strings.Compare(a.Name, b.Name) })
+	addByName(all, ones, func(l *LimitInfo) string { return l.Name }, (*LimitInfo).add)
 }
 
 func (l *LimitInfo) add(one *LimitInfo) {

@@ -81,18 +81,23 @@ func (v *view) allQueues(ctx context.Context) ([]QueueInfo, error) {
 
 // addQueues adds what other partitions have of queues. What runs next in any of them is what is told of a queue.
 func addQueues(all *[]QueueInfo, ones []QueueInfo) {
+	addByName(all, ones, func(q *QueueInfo) string { return q.Name }, (*QueueInfo).add)
+}
+
+// addByName adds what another partition has to what is known under the same names, and sorts by these.
+func addByName[T any](all *[]T, ones []T, name func(*T) string, add func(of, one *T)) {
 	by := make(map[string]int, len(*all))
 	for n := range *all {
-		by[(*all)[n].Name] = n
+		by[name(&(*all)[n])] = n
 	}
-	for _, one := range ones {
-		if n, known := by[one.Name]; known {
-			(*all)[n].add(&one)
+	for i := range ones {
+		if n, known := by[name(&ones[i])]; known {
+			add(&(*all)[n], &ones[i])
 		} else {
-			*all = append(*all, one)
+			*all = append(*all, ones[i])
 		}
 	}
-	slices.SortFunc(*all, func(a, b QueueInfo) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(*all, func(a, b T) int { return strings.Compare(name(&a), name(&b)) })
 }
 
 func (q *QueueInfo) add(one *QueueInfo) {
