@@ -101,17 +101,14 @@ func addByName[T any](all *[]T, ones []T, name func(*T) string, add func(of, one
 }
 
 func (q *QueueInfo) add(one *QueueInfo) {
-	q.Waiting += one.Waiting
+	q.Waiting, q.Running = q.Waiting+one.Waiting, q.Running+one.Running
 	q.Parked, q.Keys = q.Parked+one.Parked, q.Keys+one.Keys
-	q.Running += one.Running
 	q.Workers, q.Hung = q.Workers+one.Workers, q.Hung+one.Hung
-	q.Done += one.Done
-	q.Failed, q.Dead = q.Failed+one.Failed, q.Dead+one.Dead
+	q.Done, q.Failed, q.Dead = q.Done+one.Done, q.Failed+one.Failed, q.Dead+one.Dead
 	q.Oldest, q.DestroyAt = earlier(q.Oldest, one.Oldest), earlier(q.DestroyAt, one.DestroyAt)
 	q.LastActive = later(q.LastActive, one.LastActive)
 	q.addNeeds(one.Needs)
-	q.Paused = q.Paused || one.Paused
-	q.Problem = cmp.Or(q.Problem, one.Problem)
+	q.Paused, q.Problem = q.Paused || one.Paused, cmp.Or(q.Problem, one.Problem)
 	switch {
 	case q.Limit == nil:
 		q.Limit = one.Limit
