@@ -155,10 +155,7 @@ func (h *heartbeater) beat(ctx context.Context) error {
 	})
 	if err != nil {
 		c.restoreNews(checkins, left)
-		c.ran.Untold()
-		h.worker.load.Untold()
-		h.worker.rights.Ask(ctx, h.conn, c.rdb.ID, err)
-		return err
+		return h.untold(ctx, c, err)
 	}
 	h.worker.statsReporter.Answered(pulse.Along[:len(counts)])
 	h.worker.rights.Answered(ctx, h.conn, c.rdb.ID, pulse.Along[len(counts):])
@@ -197,6 +194,14 @@ func (h *heartbeater) beat(ctx context.Context) error {
 		return h.cancelFlagged(ctx)
 	}
 	return nil
+}
+
+// untold has the next heartbeat tell again what this one could not, and asks for rights where it was refused for them.
+func (h *heartbeater) untold(ctx context.Context, c *session, err error) error {
+	c.ran.Untold()
+	h.worker.load.Untold()
+	h.worker.rights.Ask(ctx, h.conn, c.rdb.ID, err)
+	return err
 }
 
 // declareAgain brings limits and schedules to a Redis that may have forgotten them; one worker does so for all.

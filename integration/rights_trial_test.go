@@ -21,14 +21,14 @@ import (
 	"github.com/265d0351/work/internal/redistest"
 )
 
-// The times of the trial: a call each 40 ms, so that jobs of nine kinds come before, during and after the refusals. There
-// are 128 of them, for a flow has two.
+// The times of the trial: a call each 40 ms, so that jobs of nine kinds come before, during and after the refusals.
+// There are 127 of them, for a flow has two.
 const (
 	refusedCalls = 120
 	refusedPace  = 40 * time.Millisecond
 	refusedFrom  = 1800 * time.Millisecond
 	refusedFor   = 3 * time.Second
-	refusedAtEnd = 12 * time.Second // for what comes again late: a worker that counts as dead is found within six seconds
+	refusedAtEnd = 12 * time.Second // for what comes again late: who counts as dead is found within six seconds
 )
 
 // rightsTaken are the rules that the trial takes from the user of all programs, one after the other.

@@ -97,8 +97,9 @@ const (
 		"object/keep object/touch object/reserve object/refer flow/store flow/seal flow/add flow/lodge " +
 		"flow/advance flow/remove " +
 		"result/await result/stop_waiting result/collect"
-	readerScripts   = "server/rights inspect/lookup inspect/page"
-	workerScripts   = "server/* job/* worker/* flow/* limit/* schedule/* object/* history/* result/* repair/* partition/*"
+	readerScripts = "server/rights inspect/lookup inspect/page"
+	workerScripts = "server/* job/* worker/* flow/* limit/* schedule/* object/* history/* result/* repair/* " +
+		"partition/*"
 	operatorScripts = "server/* inspect/* limit/* schedule/* flow/* object/* result/* repair/* partition/* alert/* " +
 		"audit/* history/* worker/command job/send job/end job/release job/wake"
 )

@@ -37,7 +37,8 @@ var refusals = []struct{ said, problem, remedy string }{
 	{"bad lua script for redis cluster", "a proxy in front of this Redis checks the text of scripts and refuses ours",
 		"set its parameter script_check_enable to 0 (Tair and ApsaraDB), or connect to the servers without the proxy"},
 	{"undeclared key", "this server takes keys of a script for undeclared",
-		"start Dragonfly with --default_lua_flags=allow-undeclared-keys, or set lua-strict-key-accessing to no (Kvrocks)"},
+		"start Dragonfly with --default_lua_flags=allow-undeclared-keys, or set lua-strict-key-accessing to no " +
+			"(Kvrocks)"},
 	{"command eval not support", "the account of this Redis may not run scripts",
 		"update the minor version of the instance, or use an account that may run EVAL and EVALSHA"},
 	{"command evalsha not support", "the account of this Redis may not run scripts",
