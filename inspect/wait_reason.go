@@ -29,7 +29,7 @@ const (
 	WaitUnserved WaitKind = "unserved" // a worker that serves its queue: none is registered
 	WaitNeeds    WaitKind = "needs"    // a worker that serves its queue and has the labels Needs: none is registered
 	WaitBehind   WaitKind = "behind"   // those before it: Ahead
-	WaitHung     WaitKind = "hung"     // one of the Running processors of its workers, whose handlers run on beyond their time
+	WaitHung     WaitKind = "hung"     // one of the Running processors of its workers: all hang beyond their time
 
 	// the end of one of the Running jobs of its key, of which Limit may run at a time
 	WaitKeyLimit WaitKind = "key limit"
