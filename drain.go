@@ -129,7 +129,8 @@ func (p *WorkerPool) hasWork(ctx context.Context) (bool, error) {
 
 func (p *WorkerPool) hasWorkIn(ctx context.Context, store *rdb.Store) (bool, error) {
 	for _, shelf := range []rdb.Shelf{rdb.ShelfScheduled, rdb.ShelfRetry} {
-		if _, found, err := leftover.FirstDue(ctx, store, leftover.Shelf{Shelf: shelf, Serves: p.serves}); found || err != nil {
+		_, found, err := leftover.FirstDue(ctx, store, leftover.Shelf{Shelf: shelf, Serves: p.serves})
+		if found || err != nil {
 			return found, err
 		}
 	}

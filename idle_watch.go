@@ -90,7 +90,8 @@ func (p *WorkerPool) hasWorkToFetch(ctx context.Context) bool {
 
 func (p *WorkerPool) hasWorkToFetchFrom(ctx context.Context, store *rdb.Store) bool {
 	for _, shelf := range []rdb.Shelf{rdb.ShelfScheduled, rdb.ShelfRetry} {
-		if _, due, err := leftover.FirstDue(ctx, store, leftover.Shelf{Shelf: shelf, Serves: p.serves}); due || err != nil {
+		_, due, err := leftover.FirstDue(ctx, store, leftover.Shelf{Shelf: shelf, Serves: p.serves})
+		if due || err != nil {
 			return true
 		}
 	}

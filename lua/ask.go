@@ -11,8 +11,8 @@ import (
 //	-- ASK HDEL HSET
 //	-- ASK ruled > 0: SADD SET
 //
-// The second form asks only where that holds. The line stands where the script may still return, at the first place that
-// knows which branch is taken. It becomes a few lines of Lua that return an error with the code NOPERM if Redis would
+// The second form asks only where that holds. The line stands where the script may still return, at the first place
+// that knows which branch is taken. It becomes a few lines of Lua that return an error with the code NOPERM if Redis would
 // refuse one of the commands. A server without redis.acl_check_cmd, such as the embedded one, is not asked.
 const ask = "-- ASK "
 
@@ -46,7 +46,8 @@ func asked(line string) (string, error) {
 		commands, begin = rest, "if "+condition+" then"
 	}
 	var lines strings.Builder
-	lines.WriteString(begin + "\n  local ask, key = redis.acl_check_cmd, KEYS[1]\n  local known, no = pcall(function()\n" +
+	lines.WriteString(begin + "\n  local ask, key = redis.acl_check_cmd, KEYS[1]\n" +
+		"  local known, no = pcall(function()\n" +
 		"    return ask and (false")
 	for _, command := range strings.Fields(commands) {
 		more, known := further[command]

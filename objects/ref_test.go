@@ -113,8 +113,8 @@ func TestValuesThatCannotBeShared(t *testing.T) {
 		_, err := Share(t.Context(), k.Store, make(chan int))
 		require.ErrorContains(t, err, "a chan int cannot be shared: ")
 		_, err = Share(t.Context(), k.Store, []string{"file-\xe9"})
-		require.EqualError(t, err, "a []string cannot be shared: its text at [0] is not UTF-8, which JSON cannot hold: "+
-			"encode it, for example as base64")
+		require.EqualError(t, err, "a []string cannot be shared: its text at [0] is not UTF-8, which JSON cannot "+
+			"hold: encode it, for example as base64")
 		_, err = Share(t.Context(), k.Store, strings.Repeat("x", MaxSize))
 		var tooLarge *TooLargeError
 		require.ErrorAs(t, err, &tooLarge)

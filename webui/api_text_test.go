@@ -37,7 +37,8 @@ func TestABodyThatIsNotUTF8IsRefusedByEachPost(t *testing.T) {
 	}
 	assert.Greater(t, posts, 30)
 	for _, name := range []string{"file-\xe9", "file-\xe8"} {
-		for _, body := range []string{`{"name":"mail","id":"` + name + `"}`, `{"name":"mail","args":["` + name + `"]}`} {
+		for _, body := range []string{`{"name":"mail","id":"` + name + `"}`,
+			`{"name":"mail","args":["` + name + `"]}`} {
 			for _, key := range []string{"", name} {
 				k.order(body, key).problem(t, http.StatusBadRequest, "the body "+notUTF8)
 			}
@@ -61,7 +62,7 @@ func TestWhatABodySaysIsReadAsItWasWritten(t *testing.T) {
 		"a key of unique jobs":  {"jobs", `{"name":"mail","unique":{"key":"\udce9"}}`, `"unique.key" has half`},
 		"a message":             {"job-send?id=a", `{"name":"\udce9"}`, `"name" has half`},
 		"ids":                   {"jobs-act", `{"action":"retry","ids":["\udce9"]}`, `"ids[0]" has half`},
-		"a schedule":            {"schedules?force=true", `{"spec":"@daily","name":"mail","id":"\udce9"}`, `"id" has half`},
+		"a schedule":            {"schedules?force=true", `{"spec":"@daily","name":"a","id":"\udce9"}`, `"id" has half`},
 		"another case":          {"jobs", `{"name":"mail","ID":"a"}`, `the body has the member "ID": write it as "id"`},
 		"a K of Kelvin":         {"jobs", `{"name":"mail","\u212aey":"a"}`, `write it as "key"`},
 		"another case, deeper":  {"jobs", `{"name":"mail","unique":{"KEY":"a"}}`, `"unique.KEY": write it as "key"`},
@@ -74,9 +75,9 @@ func TestWhatABodySaysIsReadAsItWasWritten(t *testing.T) {
 		"twice in meta":         {"jobs", `{"name":"mail","meta":{"a":"b","a":"c"}}`, `"meta.a" twice`},
 		"args that are twice":   {"jobs", `{"name":"mail","args":[1],"args":[2]}`, `"args" twice`},
 		"twice in a message":    {"job-send?id=a", `{"name":"a","value":1,"value":2}`, `"value" twice`},
-		"twice in the times":    {"job-reschedule?id=a", `{"at":"2041-02-03T04:05:06Z","at":"2041-02-03T04:05:07Z"}`, `"at" twice`},
+		"twice in the times":    {"job-reschedule?id=a", `{"at":"2041-02-03T04:05:06Z","at":"2041"}`, `"at" twice`},
 		"twice in the key":      {"key-limit?name=mail&key=a&force=true", `{"rate":1,"rate":2}`, `"rate" twice`},
-		"both another and this": {"jobs", `{"name":"mail","id":"a","Id":"b"}`, `the body has the member "Id": write it as "id"`},
+		"both another and this": {"jobs", `{"name":"mail","id":"a","Id":"b"}`, `the member "Id": write it as "id"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			to := row.to

@@ -286,8 +286,8 @@ func (d *doctor) checkServer(ctx context.Context) error {
 		return err
 	}
 	if slices.Contains(answer.Lacks, "INFO") {
-		d.find(Finding{Check: CheckServer, ID: "info", Severity: SeverityInfo, Detail: "the user of the doctor may not " +
-			"run INFO: the version, the role and the maxmemory-policy were not checked", Remedy: "grant it +info"})
+		d.find(Finding{Check: CheckServer, ID: "info", Severity: SeverityInfo, Detail: "the user of the doctor may " +
+			"not run INFO: the version, the role and the maxmemory-policy were not checked", Remedy: "grant it +info"})
 	}
 	if facts.TooOld() {
 		d.find(Finding{Check: CheckServer, ID: "version", Detail: fmt.Sprintf("this is Redis %s, which lacks commands",

@@ -24,8 +24,7 @@ import (
 	"github.com/265d0351/work/internal/rights"
 )
 
-// aclRules are the rules that docs/security.md gives to the user of each role, in the order of the page, and those that it
-// adds for the doctor.
+// aclRules are the rules that docs/security.md gives to the user of each role, and those that it adds for the doctor.
 func aclRules(t *testing.T) (roles map[rights.Role]string, doctor string) {
 	t.Helper()
 	page, err := os.ReadFile("docs/security.md")

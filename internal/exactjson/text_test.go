@@ -57,10 +57,11 @@ func TestTextThatIsNotUTF8IsRefusedByThePathOfItsField(t *testing.T) {
 		value any
 		path  string
 	}{
-		"a string":                   {odd, ""},
-		"a field":                    {file{Name: odd}, ".Name"},
-		"a string within a string":   {file{Quoted: odd}, ".Quoted"},
-		"deep":                       {batch{Files: []file{{}, {}, {Parent: &file{Name: odd}}}}, ".Files[2].Parent.Name"},
+		"a string":                 {odd, ""},
+		"a field":                  {file{Name: odd}, ".Name"},
+		"a string within a string": {file{Quoted: odd}, ".Quoted"},
+		"deep": {batch{Files: []file{{}, {}, {Parent: &file{Name: odd}}}},
+			".Files[2].Parent.Name"},
 		"of an embedded struct":      {batch{inner: inner{odd}}, ".Promoted"},
 		"an any":                     {batch{Any: []any{1, odd}}, ".Any[1]"},
 		"a value of a map":           {batch{ByKey: map[string]file{"a": {Name: odd}}}, ".ByKey[…].Name"},

@@ -46,8 +46,8 @@ func NewDirectory(driver redisconn.Driver, namespace string) *Directory {
 // the first store is asked for.
 func (d *Directory) TellFlows(tell func(rdb.FlowEnd)) { d.ended = tell }
 
-// As says which role the program mostly has that uses guarded stores; without it that is an enqueuer. tell, which may be
-// nil, is told once of each partition which commands its user lacks that the program can do without. Guarded stores
+// As says which role the program mostly has that uses guarded stores; without it that is an enqueuer. tell, which may
+// be nil, is told once of each partition which commands its user lacks that the program can do without. Guarded stores
 // that were asked for before stay as they are.
 func (d *Directory) As(role rights.Role, tell func(partition int, commands []string)) {
 	d.mu.Lock()

@@ -67,7 +67,8 @@ func ofFlows() []transition {
 	return []transition{free,
 		ending("end a member of a flow without edges", freeHeld("a1", "a2"), plain),
 		ending("end the last member of a flow", freeHeld("a1"), plain),
-		ending("end the last member of a flow, without its queue", freeHeld("a1"), rdb.Membership{Flow: "f", Member: "a1"}),
+		ending("end the last member of a flow, without its queue", freeHeld("a1"),
+			rdb.Membership{Flow: "f", Member: "a1"}),
 		ending("end a member of a flow that is paused", func(t *testing.T, s *site) {
 			memberHeld(t, s)
 			_, err := flowdb.Of(s.store).Pause(background, "f", true)
@@ -172,10 +173,11 @@ func ofLongJobs() []transition {
 		logged("log, more", "# 2 3 1 w1 1", "1 z"),
 		logged("log, too much", "# 3 262146 1 w1 1", long, "2 z"),
 		logged("log, in place of another", "# 2 "+"262144"+" 1 w1 1", long),
-		{name: "steps, more", script: "job/step", storing: true, send: writeSteps, prepare: func(t *testing.T, s *site) {
-			holding(t, s)
-			s.cmd(t, "HSET", "steps:a2", "", digest+" 10", "one", "done 1 2 int\n3")
-		}},
+		{name: "steps, more", script: "job/step", storing: true, send: writeSteps,
+			prepare: func(t *testing.T, s *site) {
+				holding(t, s)
+				s.cmd(t, "HSET", "steps:a2", "", digest+" 10", "one", "done 1 2 int\n3")
+			}},
 		{name: "a wait in place of an earlier job's", script: "job/receive", timed: true, send: askWait(time.Hour),
 			prepare: func(t *testing.T, s *site) {
 				holding(t, s)

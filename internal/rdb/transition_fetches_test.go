@@ -33,9 +33,10 @@ func withheld() []transition {
 	}
 	return []transition{
 		{name: "fetch, all are paused", script: "job/fetch", prepare: under("", paused), send: fetch},
-		{name: "fetch, the queues are paused", script: "job/fetch", prepare: under("a", paused, "b", paused), send: fetch},
+		{name: "fetch, two are paused", script: "job/fetch", prepare: under("a", paused, "b", paused), send: fetch},
 		{name: "fetch, one has no room", script: "job/fetch", prepare: under("a", one, "b", paused), send: fetch},
-		{name: "fetch, a rate", script: "job/fetch", prepare: under("a", hourly, "b", paused), send: fetch, timed: true},
+		{name: "fetch, a rate", script: "job/fetch", timed: true,
+			prepare: under("a", hourly, "b", paused), send: fetch},
 		{name: "fetch, nothing waits", script: "job/fetch",
 			prepare: func(t *testing.T, s *site) { s.worker(t, "w1", "a", "b") }, send: fetch},
 		{name: "fetch, a broken queue", script: "job/fetch", prepare: broken, send: fetch},

@@ -111,7 +111,8 @@ func callsOfScripts() []redisconn.Call {
 	ignore(rdb.NewStore(&oneLane{recorder: r}, "ns").RemoveStaleLanes(background, "", time.Second))
 	ignore(rdb.NewStore(&oneLane{recorder: r}, "ns").FreeLocks(background, ""))
 	ignore(rdb.NewStore(&oneOutcome{recorder: r}, "ns").DropOutcome(background, "x"))
-	calls := append(r.calls, rights.Worker.Question("ns"), rights.NoteCall("ns", "W", "HDEL"), store.NoteSettled(rdb.LaneCall{Lane: "lane", Number: 1}),
+	calls := append(r.calls, rights.Worker.Question("ns"), rights.NoteCall("ns", "W", "HDEL"))
+	calls = append(calls, store.NoteSettled(rdb.LaneCall{Lane: "lane", Number: 1}),
 		store.WitnessCall([]string{"lane", "other"}), w.Complete(ended(claims...)),
 		w.End(claims[0], rdb.Ending{ID: "x", Queue: "a", Belongings: belongings}),
 		w.Release(rdb.Released{Queue: "a", Elements: elements(claims)}))

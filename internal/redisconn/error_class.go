@@ -122,7 +122,8 @@ var phrases = []struct {
 // raised tells whether a command in the middle of a script was refused: what the script wrote before stands.
 func raised(err error, m Meaning) bool {
 	var refused *ServerError
-	return (m == NoRight || m == Unknown) && errors.As(err, &refused) && strings.Contains(refused.Message, "user_script:")
+	return (m == NoRight || m == Unknown) && errors.As(err, &refused) &&
+		strings.Contains(refused.Message, "user_script:")
 }
 
 // IsFull tells whether Redis refused something because it has no memory left.

@@ -21,7 +21,8 @@ func TestEveryRecordedAnswerHasItsMeaning(t *testing.T) {
 			t.Parallel()
 			err := error(redisconn.ParseServerError(answer.Text))
 			assert.Equal(t, answer.Meaning, redisconn.MeaningOf(err))
-			assert.Equal(t, answer.Meaning, redisconn.MeaningOf(fmt.Errorf("a call: %w", &redisconn.DialError{Err: err})))
+			assert.Equal(t, answer.Meaning,
+				redisconn.MeaningOf(fmt.Errorf("a call: %w", &redisconn.DialError{Err: err})))
 			assert.Equal(t, answer.Meaning != redisconn.OfCall, redisconn.ConcernsServer(err))
 			assert.Equal(t, answer.Meaning == redisconn.Full, redisconn.IsFull(err))
 			assert.True(t, redisconn.Refused(err))
@@ -33,7 +34,7 @@ func TestEveryRecordedAnswerHasItsMeaning(t *testing.T) {
 func TestARefusalInTheMiddleOfAScriptMayCount(t *testing.T) {
 	t.Parallel()
 	for text, mayCount := range map[string]bool{
-		"ERR The user executing the script can't run this command or subcommand":                               false, // returned
+		"ERR The user executing the script can't run this command or subcommand":                               false,
 		"ERR The user executing the script can't run this command or subcommand script: a, on @user_script:7.": true,
 		"ERR the moon is in the way": false,
 		"ERR user_script:4: attempt to index a nil value script: a, on @user_script:4.":       true,

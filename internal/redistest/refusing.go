@@ -106,8 +106,11 @@ func (r *Refuser) serve(client, redis net.Conn) {
 			_, err = fmt.Fprintf(client, "-%s\r\n", *words)
 		case subscribes(request):
 			if _, err = redis.Write(request); err == nil {
-				r.done.Go(func() { io.Copy(redis, requests); redis.Close() }) //lint:ignore errcheck it ends with either side
-				_, err = io.Copy(client, replies)
+				r.done.Go(func() {
+					_, _ = io.Copy(redis, requests) // it ends with either side
+					_ = redis.Close()
+				})
+				_, _ = io.Copy(client, replies)
 			}
 			return
 		default:

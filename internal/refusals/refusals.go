@@ -1,5 +1,6 @@
 // Package refusals keeps what a worker knows of calls that Redis refuses: whether a refusal is held against the jobs of
-// the call, and for which reasons outcomes are parked. The settler calls it. It never decides what a job becomes: none dies of a refusal.
+// the call, and for which reasons outcomes are parked. The settler calls it. It never decides what a job becomes: none
+// dies of a refusal.
 package refusals
 
 import (

@@ -38,8 +38,10 @@ func scripts(t *testing.T) (names []string) {
 }
 
 // options are words in capitals of scripts that name no command there.
-var options = []string{"BYLEX", "BYSCORE", "LIMIT", "MAXLEN", "PX", "RANK", "REV", "WITHSCORES", "WRONGTYPE", "RUN", "XX",
-	"NX", "GT", "LEFT", "NOPERM"}
+var options = []string{
+	"BYLEX", "BYSCORE", "LIMIT", "MAXLEN", "PX", "RANK", "REV", "WITHSCORES", "WRONGTYPE", "RUN", "XX",
+	"NX", "GT", "LEFT", "NOPERM",
+}
 
 // commandsOf are those that a script may call, with the functions of the prelude that it uses: each word in capitals.
 func commandsOf(t *testing.T, script string) (commands []string) {

@@ -80,7 +80,8 @@ func checkSharedAsks(source string, chunk []ast.Stmt, found *findings) {
 		}
 		denies := false
 		for name, function := range named(chunk) {
-			denies = denies || strings.HasSuffix(name, "_denied") && function.Line() <= number && number <= function.LastLine()
+			inside := function.Line() <= number && number <= function.LastLine()
+			denies = denies || inside && strings.HasSuffix(name, "_denied")
 		}
 		if !denies {
 			found.add(number, "a line that asks stands in a function of the prelude which is not called *_denied: its "+
@@ -146,7 +147,7 @@ func (f functions) behind(chunk []ast.Stmt, line int) map[string]bool {
 	return commands
 }
 
-// calledBy is the name of the function that a call calls: serve of "serve(n)", and of "lines.serve(n)", where the script
+// calledBy is the name of the function that a call calls: serve of "serve(n)" and of "lines.serve(n)", where the script
 // has put a function of the prelude.
 func calledBy(call *ast.FuncCallExpr) string {
 	switch function := call.Func.(type) {

@@ -29,7 +29,9 @@ func TestTextThatIsNotUTF8IsRefusedInWhatAProgramGetsBack(t *testing.T) {
 		k := newKit(t, s)
 		told := make(chan map[string]error, 1)
 		k.Start(work.NewWorkerPool(nil, 1, k.Options()).
-			JobWithOptions("try", work.JobOptions{Retries: -1}, func(ctx context.Context, job *work.Job) (listing, error) {
+			JobWithOptions("try", work.JobOptions{Retries: -1}, func(
+				ctx context.Context, job *work.Job,
+			) (listing, error) {
 				errs := map[string]error{"state": job.SaveState(ctx, brokenListing)}
 				_, errs["step"] = work.Step(ctx, "list", func(context.Context) (listing, error) {
 					return brokenListing, nil
@@ -39,7 +41,8 @@ func TestTextThatIsNotUTF8IsRefusedInWhatAProgramGetsBack(t *testing.T) {
 				told <- errs
 				return brokenListing, nil
 			}))
-		receipt, err := k.EnqueueEntry(work.Entry{Name: "try", Options: []work.EnqueueOption{work.Retention(pooltest.Patience)}})
+		receipt, err := k.EnqueueEntry(work.Entry{Name: "try",
+			Options: []work.EnqueueOption{work.Retention(pooltest.Patience)}})
 		require.NoError(t, err)
 		errs := pooltest.Receive(t, told)
 		errs["result"] = pooltest.Await(t, k.Spy, pooltest.OfJob[event.JobBuried](receipt.ID)).Err

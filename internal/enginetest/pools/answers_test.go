@@ -25,13 +25,13 @@ func refusal(words string, calls []redisconn.Call) []redisconn.Reply {
 	return slices.Repeat([]redisconn.Reply{{Err: redisconn.ParseServerError(words)}}, len(calls))
 }
 
-// Words of others than Redis itself, and of Redis 7.0 inside of scripts, are held against no job: what handlers ask goes
+// Words of others than Redis itself, and of Redis 7.0 in scripts, are held against no job: what handlers ask goes
 // well a moment later, logs keep their lines, and no attempt is used.
 func TestForeignAnswersCostNoAttempt(t *testing.T) {
 	t.Parallel()
 	for name, words := range map[string]string{
-		"rights in a script": "ERR The user executing the script can't run this command or subcommand script: d2cc, on " +
-			"@user_script:76.",
+		"rights in a script": "ERR The user executing the script can't run this command or subcommand script: d2cc, " +
+			"on @user_script:76.",
 		"a proxy's READONLY": "ERR READONLY You can't write against a read only replica.",
 		"a quota":            "ERR max daily request limit exceeded. Limit: 10000, Usage: 10001.",
 		"too many requests":  "TOO_MANY_REQUESTS",
@@ -51,7 +51,8 @@ func TestForeignAnswersCostNoAttempt(t *testing.T) {
 					began <- struct{}{}
 					<-closed
 					job.Logger().Info("a line")
-					if _, err := work.Step(ctx, "charge", func(context.Context) (int, error) { return 1, nil }); err != nil {
+					_, err := work.Step(ctx, "charge", func(context.Context) (int, error) { return 1, nil })
+					if err != nil {
 						return err
 					}
 					if err := job.SaveState(ctx, len(text)); err != nil {
@@ -103,7 +104,11 @@ func TestWordsNobodyKnowsParkTheJobThatGetsThem(t *testing.T) {
 		pool := work.NewWorkerPool(nil, jobs, k.Options())
 		pooltest.Times(pool).Park = 50 * time.Millisecond
 		running, leave := make(chan struct{}, jobs), make(chan struct{})
-		pool.JobWithOptions("a", work.JobOptions{Retries: -1}, func() error { running <- struct{}{}; <-leave; return nil })
+		pool.JobWithOptions("a", work.JobOptions{Retries: -1}, func() error {
+			running <- struct{}{}
+			<-leave
+			return nil
+		})
 		var bad atomic.Pointer[string]
 		gathered := make(chan struct{})
 		k.TamperWith(pool, &pooltest.Tampered{Tamper: func(

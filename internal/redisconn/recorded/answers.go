@@ -61,8 +61,8 @@ var Answers = []Answer{
 	{"Redis", "OOM command not allowed when used memory > 'maxmemory'.", redisconn.Full},
 	{"Redis 7, in a script", "OOM command not allowed when used memory > 'maxmemory'. script: 8a1c, on @user_script:9.",
 		redisconn.Full},
-	{"Redis 6, in a script", "ERR Error running script (call to f_f374): @user_script:5: @user_script: 5: -OOM command " +
-		"not allowed when used memory > 'maxmemory'.", redisconn.Full},
+	{"Redis 6, in a script", "ERR Error running script (call to f_f374): @user_script:5: @user_script: 5: -OOM " +
+		"command not allowed when used memory > 'maxmemory'.", redisconn.Full},
 	{"Redis Enterprise", "OOM command not allowed under OOM prevention.", redisconn.Full},
 	{"Upstash", "ERR DB capacity quota exceeded", redisconn.Full},
 	{"Upstash", "ERR max single record size exceeded", redisconn.Full},
@@ -94,7 +94,7 @@ var Answers = []Answer{
 	{"Upstash", "ERR max request size exceeded. Limit: 1048576 bytes, Actual: 1048600 bytes", redisconn.OfCall},
 
 	{"nobody so far", "ERR the moon is in the way", redisconn.Unknown},
-	{"a script that meets what it does not expect", "ERR user_script:45: attempt to index a nil value script: d2cc1a, " +
-		"on @user_script:45.", redisconn.Unknown},
+	{"a script that meets what it does not expect", "ERR user_script:45: attempt to index a nil value script: " +
+		"d2cc1a, on @user_script:45.", redisconn.Unknown},
 	{"Envoy", "invalid request", redisconn.Unknown},
 }

@@ -2,13 +2,13 @@ package console
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 
 	"github.com/265d0351/work/cmd/work/internal/human"
-	"github.com/265d0351/work/internal/rawjson"
 )
 
 // Show prints one thing: a JSON object on a line, or what is said of it to a person.
@@ -58,7 +58,7 @@ func (c *Console) Tell(thing any, text string) error {
 	return c.Show(thing, func(c *Console) []string { return human.Wrap(text, c.Width) })
 }
 
-// NewEncoder writes args as they are stored, which are no HTML. What an older program has stored may have bytes that are
+// NewEncoder writes args as they are stored, which are no HTML. An older program may have stored bytes that are
 // not UTF-8, which no program could read: U+FFFD replaces them.
 func NewEncoder(out io.Writer) *json.Encoder {
 	encoder := json.NewEncoder(textWriter{out})
@@ -70,7 +70,7 @@ func NewEncoder(out io.Writer) *json.Encoder {
 type textWriter struct{ out io.Writer }
 
 func (w textWriter) Write(line []byte) (int, error) {
-	if _, err := w.out.Write(rawjson.UTF8(line)); err != nil {
+	if _, err := w.out.Write(bytes.ToValidUTF8(line, []byte("\uFFFD"))); err != nil {
 		return 0, err
 	}
 	return len(line), nil
