@@ -12,8 +12,8 @@ import (
 //	-- ASK ruled > 0: SADD SET
 //
 // The second form asks only where that holds. The line stands where the script may still return, at the first place
-// that knows which branch is taken. It becomes a few lines of Lua that return an error with the code NOPERM if Redis would
-// refuse one of the commands. A server without redis.acl_check_cmd, such as the embedded one, is not asked.
+// that knows which branch is taken. It becomes a few lines of Lua that return an error with the code NOPERM if Redis
+// would refuse one of the commands. A server without redis.acl_check_cmd, such as the embedded one, is not asked.
 const ask = "-- ASK "
 
 // further is how many arguments each command takes at the least behind its key. Some servers read out of bounds when

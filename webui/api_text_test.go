@@ -62,7 +62,7 @@ func TestWhatABodySaysIsReadAsItWasWritten(t *testing.T) {
 		"a key of unique jobs":  {"jobs", `{"name":"mail","unique":{"key":"\udce9"}}`, `"unique.key" has half`},
 		"a message":             {"job-send?id=a", `{"name":"\udce9"}`, `"name" has half`},
 		"ids":                   {"jobs-act", `{"action":"retry","ids":["\udce9"]}`, `"ids[0]" has half`},
-		"a schedule":            {"schedules?force=true", `{"spec":"@daily","name":"a","id":"\udce9"}`, `"id" has half`},
+		"a schedule":            {"schedules?force=true", `{"spec":"@daily","id":"\udce9"}`, `"id" has half`},
 		"another case":          {"jobs", `{"name":"mail","ID":"a"}`, `the body has the member "ID": write it as "id"`},
 		"a K of Kelvin":         {"jobs", `{"name":"mail","\u212aey":"a"}`, `write it as "key"`},
 		"another case, deeper":  {"jobs", `{"name":"mail","unique":{"KEY":"a"}}`, `"unique.KEY": write it as "key"`},
