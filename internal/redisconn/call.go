@@ -84,7 +84,12 @@ func Unusable(err error) error { return &ServerError{Code: "UNUSABLE", Message: 
 
 // ParseServerError finds the code of an error line. Redis before 7 hides the one of a command inside a script behind
 // "ERR Error running script (call to f_...): ...: -CODE text", and providers and proxies put "ERR" before it.
+//
+// Who has not logged in may send ten words at once. A script has more, so that its refusal does not say NOAUTH.
 func ParseServerError(line string) *ServerError {
+	if strings.HasPrefix(line, "ERR Protocol error: unauthenticated ") {
+		return &ServerError{Code: "NOAUTH", Message: "NOAUTH Authentication required. (" + line + ")"}
+	}
 	first, rest, _ := strings.Cut(line, " ")
 	if strings.HasPrefix(line, "ERR Error running script") {
 		if _, inner, found := strings.Cut(line, ": -"); found {

@@ -98,17 +98,34 @@ func (g *Guard) admit(ctx context.Context, role Role, along bool) ([]redisconn.C
 	refused := gate.refused.Load()
 	switch {
 	case next == 0 || now > next && (refused != nil || !along):
-		replies, err := g.Driver.Pipeline(ctx, g.asking(role)...)
-		if err != nil {
-			return nil, err
-		}
-		return nil, g.note(role, replies)
+		return nil, g.ask(ctx, role)
 	case now > next && gate.next.CompareAndSwap(next, now+int64(guardInterval)):
 		return g.asking(role), nil
 	case refused != nil:
 		return nil, *refused
 	}
 	return nil, nil
+}
+
+// ask asks for version and rights. The short questions go first: Redis drops the connection of whoever has not logged in
+// when a script comes with all its keys, and the answer that a login is needed would be lost with it.
+func (g *Guard) ask(ctx context.Context, role Role) error {
+	calls := g.asking(role)
+	short := len(g.questions)
+	replies, err := g.Driver.Pipeline(ctx, calls[:short]...)
+	if err != nil {
+		return err
+	}
+	for _, reply := range replies {
+		if redisconn.Refused(reply.Err) && redisconn.MeaningOf(reply.Err) == redisconn.Unfit {
+			return reply.Err
+		}
+	}
+	rights, err := g.Driver.Pipeline(ctx, calls[short:]...)
+	if err != nil {
+		return err
+	}
+	return g.note(role, append(replies, rights...))
 }
 
 func (g *Guard) asking(role Role) []redisconn.Call {

@@ -40,7 +40,7 @@ func scripts(t *testing.T) (names []string) {
 // options are words in capitals of scripts that name no command there.
 var options = []string{
 	"BYLEX", "BYSCORE", "LIMIT", "MAXLEN", "PX", "RANK", "REV", "WITHSCORES", "WRONGTYPE", "RUN", "XX",
-	"NX", "GT", "LEFT", "NOPERM",
+	"NX", "GT", "LEFT", "NOPERM", "BADKEY",
 }
 
 // commandsOf are those that a script may call, with the functions of the prelude that it uses: each word in capitals.

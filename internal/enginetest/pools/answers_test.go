@@ -58,7 +58,7 @@ func TestForeignAnswersCostNoAttempt(t *testing.T) {
 					if err := job.SaveState(ctx, len(text)); err != nil {
 						return err
 					}
-					_, err := work.EnqueuerFromContext(ctx).Enqueue(ctx, "after")
+					_, err = work.EnqueuerFromContext(ctx).Enqueue(ctx, "after")
 					return err
 				})
 				var refusing atomic.Bool

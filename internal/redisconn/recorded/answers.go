@@ -68,6 +68,7 @@ var Answers = []Answer{
 	{"Upstash", "ERR max single record size exceeded", redisconn.Full},
 
 	{"Redis", "NOAUTH Authentication required.", redisconn.Unfit},
+	{"Redis, to a long call", "ERR Protocol error: unauthenticated multibulk length", redisconn.Unfit},
 	{"Redis", "WRONGPASS invalid username-password pair or user is disabled.", redisconn.Unfit},
 	{"Redis", "ERR AUTH <password> called without any password configured for the default user.", redisconn.Unfit},
 	{"Envoy", "ERR invalid password", redisconn.Unfit},
