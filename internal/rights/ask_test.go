@@ -187,7 +187,7 @@ func TestServersThatRunNoScriptsAreExplained(t *testing.T) {
 			assert.ErrorContains(t, err, said[:20], "what it said is there")
 		}
 	}
-	_, err := rights.Enqueuer.Answered("shop", redisconn.Reply{Err: redisconn.ParseServerError("ERR the moon")})
+	_, err := rights.Enqueuer.Answered("shop", redisconn.Reply{Err: redisconn.ParseServerError("BADKEY a key")})
 	require.NoError(t, err, "it says nothing of other calls")
 	_, err = rights.Enqueuer.Answered("shop", redisconn.Reply{Err: redisconn.ParseServerError("LOADING x")})
 	assert.True(t, redisconn.Passes(err))
