@@ -24,7 +24,7 @@ func TestARefusedCommandLosesNothing(t *testing.T) {
 	t.Parallel()
 	server := redistest.Dedicated(t)
 	d := newDenial(t, server)
-	for i, tr := range transitions() {
+	for i, tr := range redistest.Some(transitions()) {
 		t.Run(tr.name, func(t *testing.T) { // one after the other: the rights are those of one user
 			first := d.clean(t, tr, fmt.Sprintf("first-%d", i))
 			second := d.clean(t, tr, fmt.Sprintf("second-%d", i))
