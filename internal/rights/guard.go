@@ -107,8 +107,8 @@ func (g *Guard) admit(ctx context.Context, role Role, along bool) ([]redisconn.C
 	return nil, nil
 }
 
-// ask asks for version and rights. The short questions go first: Redis drops the connection of whoever has not logged in
-// when a script comes with all its keys, and the answer that a login is needed would be lost with it.
+// ask asks for version and rights. The short questions go first: to a user who has not logged in Redis refuses a script
+// with all its keys by dropping the connection, and the answer that a login is needed would be lost with it.
 func (g *Guard) ask(ctx context.Context, role Role) error {
 	calls := g.asking(role)
 	short := len(g.questions)

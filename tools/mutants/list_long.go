@@ -13,7 +13,7 @@ var longScripts = []mutant{
 	},
 	{
 		Name: "log-again", File: "lua/job/log.lua",
-		Before: "if by == claim and tonumber(batch) <= tonumber(last) then return 'logged' end",
+		Before: "if by == claim and tonumber(batch) <= tonumber(last) then\n", After: "if false then\n",
 		Breaks: "lines that are sent twice stand there once",
 		Tests:  unmodelled("TestALogNumbersItsLinesAndCountsABatchOnce"),
 	},
@@ -146,7 +146,7 @@ var stepScripts = []mutant{
 	},
 	{
 		Name: "message-wakes-nobody", File: "lua/job/send.lua",
-		Before: "if due and tonumber(due) > time then", After: "if false then",
+		Before: "local score = due and tonumber(due) > time and turn", After: "local score = false and turn",
 		Breaks: "a job that waits for a message is due with it",
 		Tests:  unmodelled("TestWhoWaitsForAMessageIsDueWithIt"),
 	},

@@ -16,7 +16,7 @@ var limitScripts = []mutant{
 	},
 	{
 		Name: "room-while-paused", File: "lua/prelude.lua",
-		Before: "  if paused ~= '0' then return 0 end\n",
+		Before: "if paused ~= '0' or type(begun)", After: "if type(begun)",
 		Breaks: "no job of a paused queue begins",
 		Tests:  scripts("TestAPausedQueueGetsNoTokenByHand"),
 	},
@@ -46,7 +46,7 @@ var limitScripts = []mutant{
 	},
 	{
 		Name: "rate-without-a-caller", File: "lua/prelude.lua",
-		Before: "math.min(most, (wait or refused) and 1 or left)", After: "math.min(most, left)",
+		Before: "math.min(most, wait and 1 or left)", After: "math.min(most, left)",
 		Breaks: "a queue that gets a job while its rate is in the way has somebody wait for it",
 		Tests:  unmodelled("TestAWorkerIsCalledToWaitForARate"),
 	},
