@@ -72,7 +72,8 @@ elseif not second or second == worker then
   role = 2
 end
 
-local asked = redis.pcall('HMGET', info, 'wanted', 'ping', 'now', 'asked', 'n')
+-- The heartbeat is renewed above. A refusal is no answer: without n the worker would take Redis for one that fell back.
+local asked = unless_refused(redis.pcall('HMGET', info, 'wanted', 'ping', 'now', 'asked', 'n'))
 if asked.err then asked = {} end
 if asked[2] then redis.call('HDEL', info, 'ping') end -- only the worker itself beats: this is its answer
 local wanted, questions, last = asked[3] and 'now' or asked[1] or false, asked[4] or false, asked[5] or false
