@@ -223,7 +223,7 @@ func (r *run) cutOff() bool { return errors.Is(context.Cause(r.attempt.Parent), 
 // reportStuck tells of a handler that has not returned although its ctx ended.
 func (r *run) reportStuck(cause error) {
 	if r.begun.Load() != 0 && !r.settled.Load() {
-		r.overtime(nil) // of a cancelled or fenced job: that of a timeout is listed
+		r.overtime(nil) // a timeout has listed its run itself; this is for cancelled and fenced jobs
 		r.worker.events.emit(event.JobStuck{JobRef: r.ref(), Cause: cause})
 	}
 }

@@ -150,7 +150,7 @@ func eachCommand(t *testing.T, do func(t *testing.T, s *stocked, cmd *cobra.Comm
 	})
 }
 
-// path is the words of a command, without that of the program.
+// path returns the words of a command without the name of the program.
 func path(cmd *cobra.Command) []string { return strings.Fields(cmd.CommandPath())[1:] }
 
 var usageWord = regexp.MustCompile(`\[?([A-Za-z]+)(\.\.\.)?]?`)

@@ -6,8 +6,7 @@ import (
 	"sync"
 )
 
-// How many connections there may be: of all, and of one address, which may be that of a proxy. Further ones are closed
-// at once.
+// The most connections in all, and of one address, which may be a proxy. Further connections are closed at once.
 const (
 	maxConns = 1000
 	maxOfOne = 250

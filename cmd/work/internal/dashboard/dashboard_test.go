@@ -58,7 +58,7 @@ func asked(t *testing.T, conn net.Conn, head string) string {
 	return string(line)
 }
 
-// TestConnectionsAreBounded: one address does not take all, and a place that is given back is had again.
+// TestConnectionsAreBounded: one address does not take all connections, and a closed one makes room.
 func TestConnectionsAreBounded(t *testing.T) {
 	t.Parallel()
 	d := serve(t)
