@@ -49,7 +49,7 @@ func emptyFlag(flag *pflag.Flag, value string) error {
 		return fmt.Errorf("--%s is empty, as a variable that is not set makes it: give a value, or leave it out",
 			flag.Name)
 	case flag.Value.Type() == "stringSlice" && slices.ContainsFunc(strings.Split(value, ","), isEmpty):
-		return fmt.Errorf("--%s is %q, of which a part is empty: give a value on both sides of each comma", flag.Name,
+		return fmt.Errorf("--%s is %q, which has an empty part: give a value on both sides of each comma", flag.Name,
 			value)
 	}
 	return nil
