@@ -60,8 +60,8 @@ func (d *StubDriver) Close() error { return nil }
 
 // Pipeline has the test answer.
 func (d *StubDriver) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error) {
-	switch calls[0].Command {
-	case "GET": // the layout, and what else an enqueuer asks for before its first call
+	switch NameOf(calls[0]) {
+	case "GET", "rights": // the layout and the rights, which an enqueuer asks for before its first call
 		return make([]redisconn.Reply, len(calls)), nil
 	case "HMGET": // what is known of its lanes, when it was quiet for long
 		return []redisconn.Reply{{Value: make([]any, len(calls[0].Args)-1)}}, nil
