@@ -36,3 +36,7 @@ type SentinelReplica struct {
 
 // Located is what a Driver is besides, if it knows the address of the one server that it calls.
 type Located interface{ Where() string }
+
+// Dialler is what a Driver is besides, if it counts the connections that it has made for pipelines. A new one may be to
+// another server, with other users.
+type Dialler interface{ Dialled() int64 }

@@ -17,7 +17,7 @@ func (e *endpoint) driver() *redigoDriver {
 	d := &redigoDriver{own: true, addr: e.addr, secret: e.password, readTimeout: e.readTimeout,
 		signpost: e.signpost(), slots: make(chan struct{}, e.poolSize)}
 	d.pool = &redis.Pool{
-		DialContext:     e.dial,
+		DialContext:     d.counted(e.dial),
 		TestOnBorrow:    d.fresh,
 		MaxIdle:         e.poolSize,
 		IdleTimeout:     e.idleTimeout,
@@ -25,6 +25,20 @@ func (e *endpoint) driver() *redigoDriver {
 	}
 	return d
 }
+
+// counted counts the connections that come about.
+func (d *redigoDriver) counted(dial func(context.Context) (redis.Conn, error)) func(context.Context) (redis.Conn, error) {
+	return func(ctx context.Context) (redis.Conn, error) {
+		conn, err := dial(ctx)
+		if err == nil {
+			d.dialled.Add(1)
+		}
+		return conn, err
+	}
+}
+
+// Dialled counts the connections of a pool of ours. Those that the owner of a given pool dials are not seen.
+func (d *redigoDriver) Dialled() int64 { return d.dialled.Load() }
 
 // signpost knows how the DSN would be written with another scheme.
 func (e *endpoint) signpost() *Signpost {

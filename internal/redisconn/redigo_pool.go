@@ -35,6 +35,7 @@ type redigoDriver struct {
 	silence     time.Duration // after which a subscription is given up
 	signpost    *Signpost     // for a server that is not the one that was meant
 
+	dialled     atomic.Int64       // connections (own pool only)
 	staleBefore atomic.Int64       // Unix ns: connections idle since before are not used again (own pool only)
 	life        context.Context    // ends with Close
 	end         context.CancelFunc // idempotent

@@ -62,8 +62,11 @@ func TestIdleConnectionsAreNotUsedAfterARestart(t *testing.T) {
 	require.NoError(t, p.Restart())
 	_, err := d.Pipeline(t.Context(), redisconn.Call{Command: "PING"})
 	require.Error(t, err)
+	dialler := d.(redisconn.Dialler)
+	assert.EqualValues(t, 4, dialler.Dialled())
 	do(t, d, "PING")
 	assert.Equal(t, 1, redisconn.IdleConnections(d))
+	assert.EqualValues(t, 5, dialler.Dialled())
 }
 
 // A connection to a server that has become a replica is not used again: the next one may reach its successor.

@@ -16,8 +16,8 @@ const (
 )
 
 // Guard is a driver that asks a Redis whether it may be used before it sends anything else: what its owner wants to
-// know, and whether the user may do what the role needs. It asks again once a minute along with a pipeline, and before
-// the next pipeline when one was lost, which may have been with another Redis, or was refused. Where Redis cannot be
+// know, and whether the user may do what the role needs. It asks again along with a pipeline, once a minute and when the
+// driver has made a new connection, and before the next pipeline when one was lost or was refused. Where Redis cannot be
 // asked for a time the pipeline fails with that error; what it does not want to say counts as right.
 type Guard struct {
 	redisconn.Driver
@@ -25,6 +25,9 @@ type Guard struct {
 	role      Role
 	questions []Question
 	tell      func(lacks []string) // of commands that are spared: see Answer; may be nil
+
+	dialler redisconn.Dialler // nil where the driver does not count its connections
+	dialled atomic.Int64      // of them when it was asked
 
 	told  sync.Once
 	roles sync.Map // of scripts
@@ -53,7 +56,9 @@ type Program struct {
 
 // NewGuard makes the guard of a program.
 func NewGuard(driver redisconn.Driver, p Program, questions ...Question) *Guard {
-	return &Guard{Driver: driver, namespace: p.Namespace, role: p.Role, tell: p.Tell, questions: questions}
+	dialler, _ := driver.(redisconn.Dialler)
+	return &Guard{Driver: driver, dialler: dialler, namespace: p.Namespace, role: p.Role, tell: p.Tell,
+		questions: questions}
 }
 
 // Pipeline is that of the driver.
@@ -95,11 +100,12 @@ func (g *Guard) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisc
 func (g *Guard) admit(ctx context.Context, role Role, along bool) ([]redisconn.Call, error) {
 	gate := &g.gates[role]
 	next, now := gate.next.Load(), time.Now().UnixNano()
+	due := now > next || along && next > 0 && g.redialled()
 	refused := gate.refused.Load()
 	switch {
-	case next == 0 || now > next && (refused != nil || !along):
+	case next == 0 || due && (refused != nil || !along):
 		return nil, g.ask(ctx, role)
-	case now > next && gate.next.CompareAndSwap(next, now+int64(guardInterval)):
+	case due && gate.next.CompareAndSwap(next, now+int64(guardInterval)):
 		return g.asking(role), nil
 	case refused != nil:
 		return nil, *refused
@@ -125,7 +131,17 @@ func (g *Guard) ask(ctx context.Context, role Role) error {
 	if err != nil {
 		return err
 	}
+	g.redialled() // those were asked
 	return g.note(role, append(replies, rights...))
+}
+
+// redialled reports whether the driver has made connections since this was asked last.
+func (g *Guard) redialled() bool {
+	if g.dialler == nil {
+		return false
+	}
+	before, now := g.dialled.Load(), g.dialler.Dialled()
+	return before != now && g.dialled.CompareAndSwap(before, now)
 }
 
 func (g *Guard) asking(role Role) []redisconn.Call {

@@ -21,6 +21,7 @@ type gated struct {
 	refuses  any   // the answer of the script
 	away     error // of a pipeline
 	answers  error // of a call that is no question
+	dialled  int64 // connections
 	asked    int
 	executed []string
 }
@@ -40,6 +41,36 @@ func (g *gated) Pipeline(_ context.Context, calls ...redisconn.Call) ([]rediscon
 		replies[i].Err = g.answers
 	}
 	return replies, nil
+}
+
+func (g *gated) Dialled() int64 { return g.dialled }
+
+// TestAGuardAsksAgainWhenAConnectionIsNew: one that was idle is replaced without an error, and may lead to another Redis.
+func TestAGuardAsksAgainWhenAConnectionIsNew(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := &gated{dialled: 1}
+		guard := rights.NewGuard(g, rights.Program{Namespace: "shop", Role: rights.Enqueuer})
+		use := func() error {
+			_, err := guard.Pipeline(t.Context(), redisconn.Call{Command: "GET"})
+			return err
+		}
+		for range 3 {
+			require.NoError(t, use())
+		}
+		assert.Equal(t, 1, g.asked)
+		g.dialled++
+		g.refuses = []any{int64(1), []byte("NOPERM")}
+		require.NoError(t, use(), "the question goes along")
+		assert.Equal(t, 2, g.asked)
+		var refused *rights.RefusedError
+		require.ErrorAs(t, use(), &refused)
+		g.refuses = nil
+		g.dialled++
+		require.NoError(t, use(), "a refused one is asked before anything is sent")
+		require.NoError(t, use())
+		assert.Equal(t, 3, g.asked)
+	})
 }
 
 // TestAGuardAsksBeforeTheFirstCallAndAfterATrouble: another Redis may answer then, and users of Redis are no data: a
