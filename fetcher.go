@@ -176,6 +176,7 @@ func (f *fetcher) fetch(shares []rdb.Share) error {
 		f.surveys.Lose()
 		return errors.New("the number of a fetch was not new to Redis")
 	}
+	w.passed.Add(1)
 	f.health.Report(nil)
 	f.failures = 0
 	f.limit = min(f.limit*2, w.slots.Room())

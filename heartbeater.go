@@ -57,6 +57,7 @@ func (h *heartbeater) run(ctx context.Context) {
 			backoff.Pause(ctx, h.worker.beats.Retry)
 			continue
 		}
+		h.worker.passed.Add(1)
 		h.requested = h.rest(ctx)
 	}
 }

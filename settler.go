@@ -32,7 +32,6 @@ type settler struct {
 	counted      int         // how many of those count among what the worker may hold
 	unsentEvents []func()    // events that are told once a settlement is acknowledged
 	refused      refusals.Reasons
-	passed       int64 // calls that Redis has taken
 	// of runs that were acknowledged; between calls of no meaning
 	attempts     []history.Attempt
 	acknowledged int  // outcomes that the present settlement has acknowledged
@@ -229,11 +228,14 @@ func (s *settler) emitEvents() {
 // After any other the batch is halved until the job that causes it is alone, and parked.
 func (s *settler) acknowledge(b *batch, answer rdb.Settled) error {
 	if answer.Err != nil {
+		if redisconn.Classify(answer.Err).MayCount {
+			b.markSent()
+		}
 		tallies := make([]*refusals.Tally, len(b.runs))
 		for i, r := range b.runs {
 			tallies[i] = &r.settlement.tally
 		}
-		if !refusals.Held(answer.Err, s.passed, tallies) {
+		if !refusals.Held(answer.Err, s.worker.passed.Load(), tallies) {
 			return answer.Err
 		}
 		for _, r := range b.runs {
@@ -245,7 +247,7 @@ func (s *settler) acknowledge(b *batch, answer rdb.Settled) error {
 		}
 		return nil
 	}
-	s.passed++
+	s.worker.passed.Add(1)
 	acknowledged := b.runs
 	if len(answer.Gone)+len(answer.Cancelled)+len(answer.Waited) > 0 {
 		acknowledged = s.splitFinished(b, answer)

@@ -62,6 +62,7 @@ type worker struct {
 	unbegun       []*run         // fetched before a stop and not begun when it came
 	cutShort      []event.JobRef // runs that a stop gave back although their handlers returned
 	stopRequested atomic.Bool
+	passed        atomic.Int64          // calls that Redis has taken: of the heartbeater, the fetcher and the settler
 	outdated      atomic.Pointer[error] // a newer program has changed the layout of the namespace; nil while none has
 	rights        *rights.Watch
 	retiring      atomic.Bool // it leaves if it holds nothing at the next look of the scaler

@@ -90,6 +90,9 @@ func (e *DecodeError) Unwrap() error { return e.Err }
 // unanswered tells whether Redis may have done what it was asked, although no answer came.
 func unanswered(err error) bool {
 	var unsent *redisconn.DialError
+	if redisconn.Refused(err) {
+		return redisconn.Classify(err).MayCount
+	}
 	return lost(err) && !errors.As(err, &unsent)
 }
 

@@ -260,6 +260,8 @@ func TestWhatMayBeStoredStaysWithItsPartition(t *testing.T) {
 		"lost":                {errs: []error{errLost}, outcome: intake.Stored},
 		"lost, then not sent": {errs: []error{errLost, errNoRedis, refused("LOADING")}, outcome: intake.Stored},
 		"lost, then full":     {errs: []error{errLost, refused("OOM")}, outcome: intake.Unknown},
+		"lost by a proxy":     {errs: []error{refused("upstream failure"), refused("LOADING")}, outcome: intake.Stored},
+		"unknown words":       {errs: []error{refused("ERR the moon"), refused("OOM")}, outcome: intake.Unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -15,11 +15,12 @@ type ErrorClass struct {
 func Classify(err error) ErrorClass {
 	var notSent *DialError
 	var strange *UnexpectedReplyError
-	switch m := MeaningOf(err); {
+	switch m, handedOn := meaningOf(err); {
 	case err == nil:
 		return ErrorClass{}
 	case m != NoAnswer:
-		return ErrorClass{Again: m == Passing || m == NoRight || m == Unknown, MayCount: raised(err, m)}
+		return ErrorClass{Again: m == Passing || m == NoRight || m == Unknown,
+			MayCount: m == Unknown || handedOn || raised(err, m)}
 	case errors.As(err, &notSent):
 		return ErrorClass{Again: !errors.Is(err, ErrClosed)}
 	case errors.As(err, &strange):
@@ -42,29 +43,35 @@ const (
 	OfCall                  // the call itself, or a key that it names
 )
 
-// MeaningOf finds the meaning of an error by the code of the refusal, and where that says nothing by its words.
+// MeaningOf classifies a refusal by its code, or by its words where the code says nothing.
 func MeaningOf(err error) Meaning {
+	m, _ := meaningOf(err)
+	return m
+}
+
+// meaningOf also tells whether a proxy may have handed the call on before it lost the answer.
+func meaningOf(err error) (m Meaning, handedOn bool) {
 	var wrong *WrongServerError
 	var refused *ServerError
 	switch {
 	case !errors.As(err, &refused):
-		return NoAnswer
+		return NoAnswer, false
 	case !errors.As(err, &wrong):
 	case wrong.MayPass:
-		return Passing
+		return Passing, false
 	default:
-		return Unfit
+		return Unfit, false
 	}
 	if m, known := codes[refused.Code]; known {
-		return m
+		return m, false
 	}
-	text := strings.ToLower(refused.Message)
+	text, _, _ := strings.Cut(strings.ToLower(refused.Message), "with args beginning with") // what follows is the call's
 	for _, p := range phrases {
 		if strings.Contains(text, p.words) {
-			return p.meaning
+			return p.meaning, p.handedOn
 		}
 	}
-	return Unknown
+	return Unknown, false
 }
 
 // codes are the first words of refusals, as [ParseServerError] finds them.
@@ -84,45 +91,50 @@ var codes = map[string]Meaning{
 
 // phrases are words in refusals whose code says nothing, in lower case. The first that is found counts.
 var phrases = []struct {
-	words   string
-	meaning Meaning
+	words    string
+	meaning  Meaning
+	handedOn bool // a proxy says so of calls that it has handed on, too: a server may have executed them
 }{
-	{"the user executing the script", NoRight},
-	{"acl failure in script", NoRight},
-	{"has no permissions to", NoRight},
-	{"max number of clients", Passing},
-	{"max daily request limit exceeded", Passing},
-	{"max requests limit exceeded", Passing},
-	{"max concurrent connections exceeded", Passing},
-	{"upstream failure", Passing},
-	{"no upstream host", Passing},
-	{"no server connection ava", Passing}, // as Predixy spells it
-	{"connection refused", Passing},
-	{"connection timed out", Passing},
-	{"connection reset by peer", Passing},
-	{"host is down", Passing},
-	{"db capacity quota exceeded", Full},
-	{"max single record size exceeded", Full}, // a hash that all jobs share is one record
-	{"unknown command", Unfit},
-	{"unsupported command", Unfit},
-	{"undeclared key", Unfit},
-	{"bad lua script for redis cluster", Unfit},
-	{"command keys must be in same slot", Unfit},
-	{"command eval not support", Unfit},
-	{"without any password configured", Unfit},
-	{"no password is set", Unfit},
-	{"db index is out of range", Unfit},
-	{"invalid db index", Unfit},
-	{"select is not allowed", Unfit},
-	{"invalid password", Unfit},
-	{"max request size exceeded", OfCall},
-	{"string exceeds maximum allowed size", OfCall},
+	{words: "the user executing the script", meaning: NoRight},
+	{words: "acl failure in script", meaning: NoRight},
+	{words: "has no permissions to", meaning: NoRight},
+	{words: "max number of clients", meaning: Passing},
+	{words: "max daily request limit exceeded", meaning: Passing},
+	{words: "max requests limit exceeded", meaning: Passing},
+	{words: "max concurrent connections exceeded", meaning: Passing},
+	{words: "upstream failure", meaning: Passing, handedOn: true},
+	{words: "no upstream host", meaning: Passing},
+	{words: "no server connection ava", meaning: Passing}, // as Predixy spells it
+	{words: "connection refused", meaning: Passing},
+	{words: "upstream protocol error", meaning: Passing, handedOn: true},
+	{words: "operation timed out", meaning: Passing, handedOn: true},
+	{words: "broken pipe", meaning: Passing, handedOn: true},
+	{words: "connection timed out", meaning: Passing, handedOn: true},
+	{words: "connection reset by peer", meaning: Passing, handedOn: true},
+	{words: "host is down", meaning: Passing},
+	{words: "db capacity quota exceeded", meaning: Full},
+	{words: "max single record size exceeded", meaning: Full}, // a hash that all jobs share is one record
+	{words: "unknown command", meaning: Unfit},
+	{words: "unsupported command", meaning: Unfit},
+	{words: "undeclared key", meaning: Unfit},
+	{words: "bad lua script for redis cluster", meaning: Unfit},
+	{words: "command keys must be in same slot", meaning: Unfit},
+	{words: "command eval not support", meaning: Unfit},
+	{words: "without any password configured", meaning: Unfit},
+	{words: "no password is set", meaning: Unfit},
+	{words: "db index is out of range", meaning: Unfit},
+	{words: "invalid db index", meaning: Unfit},
+	{words: "select is not allowed", meaning: Unfit},
+	{words: "invalid password", meaning: Unfit},
+	{words: "max request size exceeded", meaning: OfCall},
+	{words: "string exceeds maximum allowed size", meaning: OfCall},
 }
 
-// raised tells whether a command in the middle of a script was refused: what the script wrote before stands.
+// raised tells whether a command in the middle of a script was refused: what the script wrote before stands. What Redis
+// refuses every write with, such as READONLY, it says of the first.
 func raised(err error, m Meaning) bool {
 	var refused *ServerError
-	return (m == NoRight || m == Unknown) && errors.As(err, &refused) &&
+	return (m == NoRight || m == OfCall) && errors.As(err, &refused) &&
 		strings.Contains(refused.Message, "user_script:")
 }
 
@@ -136,11 +148,11 @@ func Passes(err error) bool {
 	return m == Passing || m == Unknown
 }
 
-// Refused tells whether Redis has answered, and executed nothing.
+// Refused tells whether a server or a proxy has answered with an error.
 func Refused(err error) bool { return MeaningOf(err) != NoAnswer }
 
-// ConcernsServer tells whether a refusal is not known to be that of one call: it is held against no job. What is
-// refused so is kept and sent again, since the server becomes well again or somebody mends it.
+// ConcernsServer reports whether a refusal may be the server's fault: no job is blamed for it. What is refused so is kept
+// and sent again, since the server becomes well again or somebody mends it.
 func ConcernsServer(err error) bool {
 	m := MeaningOf(err)
 	return m != NoAnswer && m != OfCall

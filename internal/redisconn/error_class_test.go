@@ -30,18 +30,27 @@ func TestEveryRecordedAnswerHasItsMeaning(t *testing.T) {
 	}
 }
 
-// A command that is refused in the middle of a script leaves what the script wrote before: its call may have counted.
-func TestARefusalInTheMiddleOfAScriptMayCount(t *testing.T) {
+// A command that is refused in the middle of a script leaves what the script wrote before, and a proxy may have handed
+// on what it lost the answer to: such calls may have counted.
+func TestARefusalOfWhatMayHaveBeenExecutedMayCount(t *testing.T) {
 	t.Parallel()
-	for text, mayCount := range map[string]bool{
-		"ERR The user executing the script can't run this command or subcommand":                               false,
-		"ERR The user executing the script can't run this command or subcommand script: a, on @user_script:7.": true,
-		"ERR the moon is in the way": false,
-		"ERR user_script:4: attempt to index a nil value script: a, on @user_script:4.":       true,
-		"READONLY You can't write against a read only replica. script: a, on @user_script:9.": false,
+	for text, want := range map[string]redisconn.ErrorClass{
+		"ERR The user executing the script can't run this command or subcommand": {Again: true},
+		"ERR The user executing the script can't run this command or subcommand script: a, on @user_script:7.": {
+			Again: true, MayCount: true},
+		"ERR user_script:4: attempt to index a nil value script: a, on @user_script:4.":       {Again: true, MayCount: true},
+		"READONLY You can't write against a read only replica. script: a, on @user_script:9.": {Again: true},
+		"WRONGTYPE Operation against a key script: a, on @user_script:9.":                     {MayCount: true},
+		"BADKEY {shop}:jobs has the wrong type for HLEN":                                      {},
+		"ERR the moon is in the way":                                                          {Again: true, MayCount: true},
+		"upstream failure":                                                                    {Again: true, MayCount: true},
+		"upstream protocol error":                                                             {Again: true, MayCount: true},
+		"no upstream host":                                                                    {Again: true},
+		"ERR Connection refused":                                                              {Again: true},
+		"ERR Operation timed out":                                                             {Again: true, MayCount: true},
+		"ERR unknown command 'fcall', with args beginning with: 'upstream failure'":           {},
 	} {
-		class := redisconn.Classify(redisconn.ParseServerError(text))
-		assert.Equal(t, redisconn.ErrorClass{MayCount: mayCount, Again: true}, class, text)
+		assert.Equal(t, want, redisconn.Classify(redisconn.ParseServerError(text)), text)
 	}
 }
 
@@ -73,9 +82,10 @@ func TestClassify(t *testing.T) {
 		"full":           {refused("OOM", "command not allowed"), redisconn.ErrorClass{}, false, true, true},
 		"no permission":  {refused("NOPERM", ""), redisconn.ErrorClass{Again: true}, false, false, true},
 		"wrong password": {refused("WRONGPASS", ""), redisconn.ErrorClass{}, false, false, true},
-		"unknown words":  {refused("ERR", "ERR the moon"), redisconn.ErrorClass{Again: true}, true, false, true},
-		"a broken key":   {refused("WRONGTYPE", ""), redisconn.ErrorClass{}, false, false, false},
-		"not connected":  {&redisconn.DialError{Err: io.EOF}, redisconn.ErrorClass{Again: true}, false, false, false},
+		"unknown words": {refused("ERR", "ERR the moon"), redisconn.ErrorClass{Again: true, MayCount: true}, true,
+			false, true},
+		"a broken key":  {refused("WRONGTYPE", ""), redisconn.ErrorClass{}, false, false, false},
+		"not connected": {&redisconn.DialError{Err: io.EOF}, redisconn.ErrorClass{Again: true}, false, false, false},
 		"closed": {&redisconn.DialError{Err: redisconn.ErrClosed}, redisconn.ErrorClass{}, false, false,
 			false},
 		"a strange reply": {&redisconn.UnexpectedReplyError{Script: "x"}, redisconn.ErrorClass{MayCount: true}, false,

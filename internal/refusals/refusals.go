@@ -9,13 +9,13 @@ import (
 	"github.com/265d0351/work/internal/redisconn"
 )
 
-// Words that are in no table may be the server's, or those of one job. A call that gets them is sent again as it is.
+// Unknown words may be the server's, or come from one job.
 const (
-	// halveAfter is how many refusals in a row, while other calls pass, are the call's: then it is halved, and a job
-	// that is alone in it parked.
+	// halveAfter is after how many refusals, while other calls of the worker pass, a call is halved. A job that is alone
+	// in it is parked.
 	halveAfter = 3
-	// probeAfter is how many it takes where nothing passes: one job may keep all others back that share its call. None
-	// is parked for it, as long as nothing passes.
+	// probeAfter is the bound where nothing passes: the call is halved, since one job may keep back all that share it,
+	// and nothing is parked.
 	probeAfter = 8
 )
 
@@ -27,7 +27,7 @@ type Tally struct {
 
 // Held decides about a call that was refused, by the tallies of its jobs. It returns false where the call is to be sent
 // again as it is: its jobs have nothing to do with that, as far as anybody knows. Else the call is halved, and a job
-// that is alone in it parked. passed is how many calls Redis has taken so far.
+// that is alone in it parked. passed is how many calls of the worker Redis has taken so far.
 func Held(err error, passed int64, tallies []*Tally) bool {
 	switch redisconn.MeaningOf(err) {
 	case redisconn.NoAnswer, redisconn.OfCall: // an answer that cannot be read is as good as a refusal
@@ -60,7 +60,7 @@ func Alone(err error) bool {
 // patientTries is how often a processor asks where Redis answers what nobody knows.
 const patientTries = 10
 
-// Hopeless tells whether a processor that asked so often had better give its job back: others wait behind it.
+// Hopeless reports whether a processor should return its job instead of asking again: others wait behind it.
 func Hopeless(err error, tries int) bool {
 	m := redisconn.MeaningOf(err)
 	return m == redisconn.OfCall || m == redisconn.NoAnswer && !redisconn.Classify(err).Again ||

@@ -38,7 +38,7 @@ func TestClassify(t *testing.T) {
 		"loading":  {err: loading, again: true},
 		"no right": {err: noPerm, again: true},
 		"no user":  {err: wrong},
-		"unknown":  {err: unheard, again: true},
+		"unknown":  {err: unheard, mayCount: true, again: true},
 		"full":     {err: full, full: true},
 		"not sent": {err: &redisconn.DialError{Addr: "a", Err: io.EOF}, again: true},
 		"strange":  {err: &redisconn.UnexpectedReplyError{Script: "enqueue", Reply: "hello"}, mayCount: true},

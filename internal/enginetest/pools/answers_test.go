@@ -94,6 +94,40 @@ func TestForeignAnswersCostNoAttempt(t *testing.T) {
 	}
 }
 
+// Outcomes of one name are refused with words that nobody knows, more of them than a worker holds, while its heartbeats
+// and fetches pass: they are parked, and the jobs of other names run.
+func TestOutcomesThatAreRefusedHoldNoOtherNamesUp(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		const jobs = 80
+		k := newKit(t, s)
+		pool := work.NewWorkerPool(nil, 1, k.Options()).Job("bad", pooltest.Nothing).Job("good", pooltest.Nothing)
+		pooltest.Times(pool).Park = 50 * time.Millisecond
+		var refusing atomic.Bool
+		refusing.Store(true)
+		k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
+			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
+		) ([]redisconn.Reply, error) {
+			if refusing.Load() && pooltest.Settles(calls) && strings.Contains(fmt.Sprint(calls), ":inprocess:bad") {
+				return refusal("ERR the moon is in the way", calls), nil
+			}
+			return pass(ctx, calls...)
+		}})
+		for range jobs {
+			k.Enqueue("bad")
+		}
+		k.Start(pool)
+		require.Eventually(t, func() bool { return k.Number("HLEN", "claimed") > jobs/2 }, pooltest.Patience,
+			time.Millisecond)
+		k.Enqueue("good")
+		pooltest.Await(t, k.Spy, func(e event.JobDone) bool { return e.Name == "good" })
+		refusing.Store(false)
+		require.NoError(t, pool.Drain(k.Ctx()))
+		assert.Equal(t, jobs+1, pooltest.Count[event.JobDone](k.Spy))
+		k.Empty("bad", "good")
+	})
+}
+
 // Words that nobody knows and that only one job gets are that job's: it is found by halving its call, waits parked, and
 // its info says why. It dies of it never.
 func TestWordsNobodyKnowsParkTheJobThatGetsThem(t *testing.T) {

@@ -121,6 +121,37 @@ func TestAnOutcomeThatIsTurnedAwayIsSentAgain(t *testing.T) {
 	}
 }
 
+// A proxy hands a call on and loses the answer, or what it says nobody knows: the outcome has counted, and is sent again.
+func TestAnOutcomeThatCountedBehindARefusalCountsOnce(t *testing.T) {
+	t.Parallel()
+	for _, words := range []string{"upstream failure", "ERR the moon is in the way"} {
+		t.Run(words, func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, s redistest.Server) {
+				k := newKit(t, s)
+				pool := work.NewWorkerPool(nil, 1, k.Options()).Job("a", pooltest.Nothing)
+				var refusals atomic.Int64
+				k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
+					ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
+				) ([]redisconn.Reply, error) {
+					replies, err := pass(ctx, calls...)
+					if pooltest.Settles(calls) && refusals.Add(1) == 1 {
+						return refusal(words, calls), nil
+					}
+					return replies, err
+				}})
+				k.Start(pool)
+				k.Enqueue("a")
+				pooltest.Await(t, k.Spy, isSettlersOver)
+				require.NoError(t, pool.Drain(k.Ctx()))
+				assert.Zero(t, pooltest.Count[event.ClaimGone](k.Spy))
+				assert.Equal(t, 1, pooltest.Count[event.JobDone](k.Spy))
+				k.Empty("a")
+			})
+		})
+	}
+}
+
 func TestABrokenKeyParksOnlyWhatNeedsIt(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s redistest.Server) {
