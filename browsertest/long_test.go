@@ -1,6 +1,7 @@
 package browsertest
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strings"
@@ -22,15 +23,19 @@ type held struct {
 	armed   atomic.Bool
 	waiting chan struct{} // closed by the action that waits
 	release chan struct{}
+	left    chan struct{} // closed when its request has ended
 }
 
-func newHeld() *held { return &held{waiting: make(chan struct{}), release: make(chan struct{})} }
+func newHeld() *held {
+	return &held{waiting: make(chan struct{}), release: make(chan struct{}), left: make(chan struct{})}
+}
 
 // harm wraps the dashboard.
 func (h *held) harm(dashboard http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost && h.armed.Swap(false) {
 			w = &heldWriter{ResponseWriter: w, held: h}
+			context.AfterFunc(r.Context(), func() { close(h.left) })
 		}
 		dashboard.ServeHTTP(w, r)
 	})
@@ -78,7 +83,7 @@ func awaits(t *testing.T, signal <-chan struct{}) {
 	select {
 	case <-signal:
 	case <-time.After(patience):
-		require.Fail(t, "the action does not begin")
+		require.Fail(t, "the action does not begin, or end")
 	}
 }
 
@@ -140,4 +145,42 @@ func TestALongActionIsSeenWhileItGoesOn(t *testing.T) {
 			assert.Empty(t, p.take())
 		})
 	}
+}
+
+// TestAStopThatFindsNothingLeavesThePage: another server runs the action, and the end of the page is what it sees.
+func TestAStopThatFindsNothingLeavesThePage(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t)
+	h := newHeld()
+	s := newSite(t, siteOptions{harm: h.harm})
+	goOn := sync.OnceFunc(func() { close(h.release) })
+	t.Cleanup(goOn)
+	many(s)
+	p := b.open(t, s)
+	p.as(look{1440, "light"})
+	p.visit("/queue?name=report")
+	action := "queue-purge?name=report&back=" + url.QueryEscape("queue?name=report")
+	require.True(t, ask[bool](p, markForm, action, ""))
+	if ask[bool](p, `() => document.querySelector("[data-lid]") !== null`) {
+		p.run(chromedp.Click(`[data-lid]`))
+	}
+	h.armed.Store(true)
+	p.run(chromedp.Click(`[data-button]`, chromedp.AtLeast(1)))
+	awaits(t, h.waiting)
+	s.until("the button is there", func() bool { return ask[[]string](p, inSight, ".stop button")[0] == "Stop" })
+	ask[bool](p, `() => { document.querySelector(".stop").action = "stop?run=ELSEWHERE"; return true }`)
+	p.run(chromedp.Click(`.stop button`))
+	s.until("the page says so", func() bool {
+		return ask[[]string](p, inSight, ".stop button")[0] == "Stopped: see the audit"
+	})
+	awaits(t, h.left)
+	goOn()
+	s.until("the action has ended", func() bool {
+		page, err := s.inspector.Audit(s.ctx(), inspect.AuditOptions{Action: "/queue-purge"})
+		return err == nil && len(page.Entries) == 2
+	})
+	page, err := s.inspector.Page(s.ctx(), inspect.PageOptions{State: work.StateQueued, Name: "report"})
+	require.NoError(t, err)
+	assert.NotEmpty(t, page.Jobs, "the rest is where it was")
+	p.take()
 }

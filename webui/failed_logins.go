@@ -65,7 +65,7 @@ func (v *caller) noteFailed(login *LoginError) {
 	f, name := v.site.failed, format.Shorten(login.Tried, 200)
 	detail := "the login was wrong"
 	if login.Wait > 0 {
-		detail = "too many logins were wrong: it was not looked at"
+		detail = "too many wrong logins: the password was not compared"
 	}
 	f.log(v, slog.LevelWarn, "dashboard: a login failed", "user", name, "why", detail)
 	if more, may := f.take(&f.audits); may {

@@ -69,6 +69,7 @@ func TestALongActionBeginsWithItsPage(t *testing.T) {
 				require.NotNil(t, stop)
 				got := k.post(stop[1])
 				assert.Equal(t, http.StatusSeeOther, got.StatusCode)
+				assert.Equal(t, http.StatusNotFound, k.post(stop[1]).StatusCode, "it runs no more")
 				close(h.release)
 				<-over
 				assert.Contains(t, h.Body.String(), "it was stopped before its end")

@@ -2,7 +2,6 @@ package pages
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"net/http"
 	"time"
@@ -37,10 +36,14 @@ func (s *Site) begin(v *visit.Visit, title, nav string) *long {
 	return l
 }
 
-// stop ends what a page shows, which goes on to show the outcome. A browser without scripts leaves the page: that ends
-// the work too, whichever server does it.
+// stop ends what a page shows, which goes on to show the outcome. Who leaves the page ends the work too, whichever server
+// does it: a browser without scripts does so by this request, and one with scripts by the answer that nothing runs here.
 func (s *Site) stop(v *visit.Visit) error {
-	what := cmp.Or(s.running.Stop(v.Query.Get("run")), "an action that had ended")
+	what := s.running.Stop(v.Query.Get("run"))
+	if what == "" {
+		return &visit.StatusError{Status: http.StatusNotFound,
+			Text: "this action has ended, or another server ran it and ended it as its page was left: see the audit"}
+	}
 	return s.finish(v, once{target: what, done: "It was stopped. The audit says how far it came.", back: "audit"}, nil)
 }
 

@@ -25,8 +25,8 @@ const (
 const (
 	mostKept = 10_000 // buckets, and people who have come in; beyond that they are forgotten
 	mostName = 200    // bytes of a name
-	// mostTurned is how many tries are turned away beside somebody who is in. With more of them the right password from
-	// there could be a guess.
+	// mostTurned is how many rejected tries leave somebody who is in alone, and then one in Every: a guess that is right
+	// would be let in like them. After more they are limited too.
 	mostTurned = 50
 )
 
@@ -51,7 +51,7 @@ type Limiter struct {
 // known is somebody who has come in: the password is compared once, which can take long, and not for each request.
 type known struct {
 	digest string
-	turned int // tries turned away under this name and address since then
+	turned Bucket // of tries that were turned away under this name and address
 }
 
 // New makes a limiter. now is the clock of this machine.
@@ -75,11 +75,14 @@ func (l *Limiter) Let(t Try, right func() bool) (in bool, wait time.Duration) {
 	for _, bucket := range taken {
 		bucket.Return()
 	}
-	delete(l.buckets, who)
+	if person := l.in[who]; person != nil {
+		person.digest = digest
+		return true, 0
+	}
 	if len(l.in) >= mostKept {
 		clear(l.in)
 	}
-	l.in[who] = &known{digest: digest}
+	l.in[who] = &known{digest: digest, turned: Bucket{Most: mostTurned, Every: Every}}
 	return true, 0
 }
 
@@ -87,7 +90,7 @@ func (l *Limiter) take(who, host, name, digest string) (taken []*Bucket, in bool
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	person, now := l.in[who], l.now()
-	if person != nil && person.turned < mostTurned && hmac.Equal([]byte(person.digest), []byte(digest)) {
+	if person != nil && person.turned.Wait(now) == 0 && hmac.Equal([]byte(person.digest), []byte(digest)) {
 		return nil, true, 0
 	}
 	l.tidy(now)
@@ -97,8 +100,8 @@ func (l *Limiter) take(who, host, name, digest string) (taken []*Bucket, in bool
 		wait = max(wait, bucket.Wait(now))
 	}
 	if wait > 0 {
-		if person != nil {
-			person.turned++
+		if person != nil && person.turned.Wait(now) == 0 {
+			person.turned.Take(now)
 		}
 		return nil, false, wait
 	}

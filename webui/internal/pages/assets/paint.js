@@ -8,9 +8,14 @@ try {
 }
 
 // A long action is stopped while its page still comes, before any module runs; to follow the form would leave the page.
-addEventListener("submit", (event) => {
+// Where another server does it, its button ends the page instead, and the action with that.
+addEventListener("submit", async (event) => {
   if (!event.target.matches(".stop")) return;
   event.preventDefault();
-  event.submitter.disabled = true;
-  fetch(event.target.action, { method: "POST", redirect: "manual" });
+  const button = event.submitter;
+  button.disabled = true;
+  const answer = await fetch(event.target.action, { method: "POST", redirect: "manual" }).catch(() => undefined);
+  if (answer?.type === "opaqueredirect") return;
+  window.stop();
+  button.textContent = "Stopped: see the audit";
 });
