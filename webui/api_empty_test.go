@@ -69,7 +69,7 @@ func TestAnEmptyFieldOfABodyIsRefused(t *testing.T) {
 	k := newAPI(t, redistest.Embedded(t))
 	for _, row := range []struct{ target, field string }{
 		{"schedules", `"id":""`}, {"schedules", `"tz":""`}, {"schedules", `"key":""`}, {"schedules", `"needs":[""]`},
-		{"jobs", `"id":""`}, {"jobs", `"key":""`}, {"jobs", `"needs":[""]`}, {"jobs", `"tags":[""]`},
+		{"jobs", `"id":""`}, {"jobs", `"key":""`}, {"jobs", `"needs":[""]`}, {"jobs", `"unique":{"key":""}`}, {"jobs", `"tags":[""]`},
 	} {
 		t.Run(row.target+" "+row.field, func(t *testing.T) {
 			k.call(http.MethodPost, row.target+"?force=true", `{"spec":"@every 1h","name":"report",`+row.field+`}`).

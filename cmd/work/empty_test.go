@@ -310,6 +310,9 @@ func TestAWholeStateIsAskedAboutFirst(t *testing.T) {
 		assert.Regexp(t, fmt.Sprintf(`^%s: %s .*all %s jobs,.* in namespace .*\? \[yes/no] work: the answer was "no", `+
 			`so nothing was changed\n$`, cmd.CommandPath(), cmd.Name(), state), said)
 		assert.Contains(t, s.refused("", line...), "nothing was answered, and nothing was changed: give --yes")
+		if cmd.Flags().Lookup("limit") != nil {
+			s.refused("", append(line, "--limit", "1000000")...)
+		}
 		if cmd.Name() == "delete" {
 			return // which asks in any case
 		}

@@ -137,8 +137,8 @@ func redactDSN(dsn string) string {
 	return scheme + rest
 }
 
-// maskedPort hides what follows the first colon behind which there is no port: of redis://:PASSWORD the @HOST was
-// forgotten.
+// maskedPort hides what follows the first colon behind which there is no port, or before which there is no host: of
+// redis://:PASSWORD the @HOST was forgotten.
 func maskedPort(rest string) string {
 	authority := rest
 	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
@@ -149,7 +149,8 @@ func maskedPort(rest string) string {
 		colon := strings.IndexByte(host[strings.LastIndexByte(host, ']')+1:], ':')
 		if colon >= 0 {
 			colon += strings.LastIndexByte(host, ']') + 1
-			if _, err := strconv.ParseUint(host[colon+1:], 10, 16); err != nil && host[colon+1:] != "" {
+			_, err := strconv.ParseUint(host[colon+1:], 10, 16)
+			if (err != nil || colon == 0) && host[colon+1:] != "" {
 				return rest[:at+colon] + ":***"
 			}
 		}

@@ -143,6 +143,7 @@ func TestADSNThatIsRefusedHasItsPort(t *testing.T) {
 		"redis+sentinel://a:1,b:2/shop?db=x":      "redis+sentinel://a:1,b:2/shop?...",
 		"redis+sentinel://a:1,b:s3cr3t/shop?db=x": "redis+sentinel://a:1,b:***",
 		"redis://:s3cr3t":                         "redis://:***",
+		"redis://:4711/s3cr3t":                    "redis://:***",
 		"redis://user:s3cr3t":                     "redis://user:***",
 		"redis://user:123456789":                  "redis://user:***",
 		"redis://[::1]:s3cr3t":                    "redis://[::1]:***",

@@ -45,7 +45,7 @@ type order struct {
 
 // uniqueOrder is work.UniqueOptions.
 type uniqueOrder struct {
-	Key          string   `json:"key"`
+	Key          *string  `json:"key"`
 	Args         []int    `json:"args"`
 	Until        string   `json:"until"`
 	For          duration `json:"for"`
@@ -207,7 +207,12 @@ func (o *order) options() ([]work.EnqueueOption, error) {
 }
 
 func (o *uniqueOrder) options() (work.UniqueOptions, error) {
-	unique := work.UniqueOptions{Key: o.Key, Args: o.Args, For: time.Duration(o.For), KeepInMorgue: o.KeepInMorgue}
+	unique := work.UniqueOptions{Args: o.Args, For: time.Duration(o.For), KeepInMorgue: o.KeepInMorgue}
+	if o.Key != nil {
+		if unique.Key = *o.Key; unique.Key == "" {
+			return unique, visit.BadRequest(`"unique.key" is empty: leave it out, or give a value`)
+		}
+	}
 	switch o.Until {
 	case "", "finished":
 	case "started":

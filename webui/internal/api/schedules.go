@@ -84,7 +84,7 @@ func addSchedule(v *visit.Visit) error {
 			continue
 		}
 		if *field.into = *field.given; *field.given == "" {
-			return visit.BadRequest(fmt.Sprintf("%q is empty: leave it out, or say what", field.name))
+			return visit.BadRequest(fmt.Sprintf("%q is empty: leave it out, or give a value", field.name))
 		}
 	}
 	var err error

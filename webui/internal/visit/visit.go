@@ -197,7 +197,7 @@ func (v *Visit) Whole() error {
 	}
 	for key, values := range v.Query {
 		if slices.ContainsFunc(values, func(value string) bool { return strings.TrimSpace(value) == "" }) {
-			return BadRequest(fmt.Sprintf("?%s= is empty: leave it out, or say what", format.Shorten(key, 60)))
+			return BadRequest(fmt.Sprintf("?%s= is empty: leave it out, or give a value", format.Shorten(key, 60)))
 		}
 	}
 	return nil
