@@ -1,9 +1,11 @@
 package webui
 
 import (
+	"log/slog"
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -25,7 +27,10 @@ func TestOnlyTheProxySaysWhoItIs(t *testing.T) {
 	authorize, err := ProxyAuth(ProxyLogin{From: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"),
 		netip.MustParsePrefix("fd00::5/128")}, UserHeader: "X-User", GroupsHeader: "X-Groups", Role: byGroup})
 	require.NoError(t, err)
-	k := newKit(t, redistest.Embedded(t), func(o *Options) { o.Authorize = authorize })
+	log := &lines{}
+	k := newKit(t, redistest.Embedded(t), func(o *Options) {
+		o.Authorize, o.Logger = authorize, slog.New(slog.NewTextHandler(log, nil))
+	})
 	for name, row := range map[string]struct {
 		from    string
 		headers [][2]string
@@ -60,6 +65,8 @@ func TestOnlyTheProxySaysWhoItIs(t *testing.T) {
 			got := k.do(r)
 			assert.Equal(t, row.status, got.StatusCode)
 			assert.Contains(t, got.Text, row.says)
+			assert.Equal(t, row.status == 403, strings.Contains(log.text.String(), "not let in"))
+			log.text.Reset()
 		})
 	}
 }

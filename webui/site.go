@@ -172,8 +172,10 @@ func (v *caller) admit() error {
 			return visit.ErrNoToken
 		}
 		return &visit.StatusError{Status: http.StatusUnauthorized, Text: "log in to see this"}
-	case errors.Is(err, errNotLoopback), errors.Is(err, errNoAuthorizer), errors.Is(err, errNotProxy),
-		errors.Is(err, errNoUser):
+	case errors.Is(err, errNotProxy), errors.Is(err, errNoUser):
+		v.site.failed.log(v, slog.LevelWarn, "dashboard: a request was not let in", "why", err)
+		return &visit.StatusError{Status: http.StatusForbidden, Text: err.Error()}
+	case errors.Is(err, errNotLoopback), errors.Is(err, errNoAuthorizer):
 		return &visit.StatusError{Status: http.StatusForbidden, Text: err.Error()}
 	case err != nil:
 		v.site.failed.log(v, slog.LevelError, "dashboard: it cannot be told who sent a request", "error", err)

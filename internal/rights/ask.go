@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/265d0351/work/internal/redisconn"
@@ -109,7 +108,7 @@ func (r Role) unasked(namespace string, err error) (Answer, error) {
 // on the same channels is refused for them.
 func (e *RefusedError) note(command, why string, lacks map[string]bool) {
 	switch {
-	case ofChannels(why) && !strings.Contains(why, "command or"):
+	case ofChannels(why):
 		e.Channels = true
 	case ofKeys(why):
 		e.Keys = true

@@ -1,6 +1,8 @@
 package rights_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -211,5 +213,28 @@ func BenchmarkAsking(b *testing.B) {
 			spent, _, _ = strings.Cut(spent, "\n")
 			b.Log(spent)
 		})
+	}
+}
+
+// TestTheNameOfAUserIsNoReason: what Redis 7.2 and Valkey say names the user, who may be called like what is refused.
+func TestTheNameOfAUserIsNoReason(t *testing.T) {
+	t.Parallel()
+	const may = "ERR ACL failure in script: User %s has no permissions to run the 'info' command"
+	number := int64(slices.Index(rights.Enqueuer.Question("shop").Args[1:], any("INFO")) + 1)
+	for _, user := range []string{"shop", "keyapp", "channel-app"} {
+		answer, err := rights.Enqueuer.Answered("shop",
+			redisconn.Reply{Value: []any{number, fmt.Appendf(nil, may, user)}})
+		require.NoError(t, err, user)
+		assert.Equal(t, []string{"INFO"}, answer.Lacks, user)
+	}
+	for said, want := range map[string]string{
+		"ERR ACL failure in script: No permissions to access a key":     "the keys {shop}:*",
+		"ERR ACL failure in script: No permissions to access a channel": "the channels {shop}:*",
+	} {
+		assert.True(t, rights.Denied(redisconn.ParseServerError(said)), said)
+		_, err := rights.Enqueuer.Answered("shop", redisconn.Reply{Value: []any{number, []byte(said)}})
+		var refused *rights.RefusedError
+		require.ErrorAs(t, err, &refused)
+		assert.Equal(t, want, refused.What())
 	}
 }

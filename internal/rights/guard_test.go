@@ -127,7 +127,7 @@ func TestAGuardAsksForTheRoleOfACall(t *testing.T) {
 	g.refuses = []any{at, []byte("NOPERM this user has no permissions to run the 'hset' command")}
 	move := redisconn.Call{Script: redisconn.Load("inspect/move")}
 	require.ErrorContains(t, use(move), "role operator")
-	require.ErrorContains(t, use(move), "is refused HSET: grant them by ACL SETUSER USER +hset")
+	require.ErrorContains(t, use(move), ": HSET: grant them by ACL SETUSER USER +hset")
 	require.NoError(t, use(redisconn.Call{Command: "HGET"}), "it goes on reading")
 	assert.Equal(t, 2, g.asked)
 	assert.NotContains(t, g.executed, "inspect/move")

@@ -1,7 +1,6 @@
 package rights
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
@@ -21,8 +20,8 @@ type RefusedError struct {
 func (e *RefusedError) Error() string { return excerpt.Cut(e.text()) }
 
 func (e *RefusedError) text() string {
-	return "the user of Redis lacks rights that a program of role " + e.Role.String() + " needs in namespace " +
-		excerpt.Brief(e.Namespace) + ": it is refused " + e.What() + ": grant them by ACL SETUSER USER " + e.Grant()
+	return "the user of Redis lacks rights that the role " + e.Role.String() + " needs in namespace " +
+		excerpt.Brief(e.Namespace) + ": " + e.What() + ": grant them by ACL SETUSER USER " + e.Grant()
 }
 
 // What lists what is refused.
@@ -64,17 +63,15 @@ func (e *RefusedError) Is(target error) bool {
 }
 
 // Denied reports whether Redis has refused a call because its user lacks a right.
-func Denied(err error) bool {
-	var refused *redisconn.ServerError
-	return errors.As(err, &refused) && denial(refused.Message)
+func Denied(err error) bool { return redisconn.MeaningOf(err) == redisconn.NoRight }
+
+// ofCommand reports whether a refusal is about the command. It may name the user, who may be called "key".
+func ofCommand(text string) bool {
+	return strings.Contains(text, "permissions to run") || strings.Contains(text, "can't run")
 }
 
-// denial reports whether a text says so: inside of a script Redis 7.0 has words of its own.
-func denial(text string) bool {
-	return strings.HasPrefix(text, "NOPERM") || strings.Contains(text, "user executing the script can't") ||
-		strings.Contains(text, "has no permissions to")
+func ofKeys(text string) bool {
+	return strings.Contains(text, "key") && !ofCommand(text) && !ofChannels(text)
 }
 
-func ofKeys(text string) bool { return strings.Contains(text, "key") && !ofChannels(text) }
-
-func ofChannels(text string) bool { return strings.Contains(text, "channel") }
+func ofChannels(text string) bool { return strings.Contains(text, "channel") && !ofCommand(text) }

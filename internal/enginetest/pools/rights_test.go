@@ -118,7 +118,7 @@ func TestAWorkerPausesWhileItsUserLacksRights(t *testing.T) {
 
 				g.set(taken)
 				trouble := pooltest.Await(t, g.Spy, func(e event.Trouble) bool { return e.Component == "rights" })
-				require.ErrorContains(t, trouble.Err, "lacks rights that a program of role worker needs")
+				require.ErrorContains(t, trouble.Err, "lacks rights that the role worker needs")
 				err := pool.Healthy(t.Context())
 				var unhealthy *work.UnhealthyError
 				require.ErrorAs(t, err, &unhealthy)
