@@ -37,8 +37,8 @@ func askedIn(function string) (string, error) {
 	return assembled(function, nil, "")
 }
 
-// asked is the Lua of a line that asks. The key is the first that the script is given: rights are about families of
-// keys, and all of a namespace are in one.
+// asked is the Lua of a line that asks. The key is the first that the script is given: a user has rights to all
+// keys of a namespace, or to none.
 func asked(line string) (string, error) {
 	commands := strings.TrimPrefix(strings.TrimLeft(line, " "), ask)
 	begin := "do"

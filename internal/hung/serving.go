@@ -1,5 +1,5 @@
-// Package hung finds workers of which every processor is held by a handler that does not return although its time is
-// up, by what they tell with their heartbeats. It changes nothing.
+// Package hung finds workers whose processors are all held by handlers beyond their time, from what their heartbeats
+// tell. It changes nothing.
 package hung
 
 import (

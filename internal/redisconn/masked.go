@@ -19,8 +19,8 @@ var (
 // number, can be in an error by chance: a mask there would tell it.
 const shortest = 6
 
-// Masked takes a password out of what a server or a dialer said, where it stands as one: in a URL, among the arguments
-// of a command, in quotes, or alone between blanks. Letters of words that are the same stay.
+// Masked hides a password in what a server or a dialer said: in a URL, among the arguments of a command, in quotes, or
+// as a whole word. It leaves words that have the password in them.
 func Masked(password, text string) string {
 	text = credentials.ReplaceAllString(text, "://***@")
 	text = quotedArgs.ReplaceAllString(text, "$1 ***")

@@ -1,7 +1,7 @@
--- server/rights: names the calls that the user of this connection may not make, and runs none of those that it may.
+-- server/rights: names the calls that the user of this connection may not make, and changes nothing.
 --
 -- Redis answers the question by itself, but for servers that do not know it: there calls that change nothing are made.
--- A call that is refused is made as well, for the reason that Redis gives. Pools ask every few seconds, so the calls
+-- A call that is refused is made as well, to learn Redis' reason. Pools ask every few seconds, so the calls
 -- are not spelled out: most are the name of a command, a key and zeros.
 --
 -- KEYS[1] object:<sha>, KEYS[2] control, KEYS[3] done, KEYS[4] held:<token>, KEYS[5] log:<id>

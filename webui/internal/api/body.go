@@ -94,7 +94,7 @@ func strictly(text []byte, as reflect.Type, at string) error {
 	switch as.Kind() {
 	case reflect.String:
 		if rawjson.HasLone(text) {
-			return half(at)
+			return half("", at)
 		}
 	case reflect.Slice:
 		pieces, _ := rawjson.Split(nil, text)
@@ -121,7 +121,7 @@ func strictMembers(object []byte, as reflect.Type, at string) error {
 		of, documented := memberOf(as, m.Name)
 		switch {
 		case rawjson.HasLone(object[end:m.Value]):
-			return half("the name of " + path)
+			return half("the name of member ", path)
 		case of == nil: // the decoder refuses it
 		case m.Name != documented:
 			return visit.BadRequest(fmt.Sprintf("the body has the member %q: write it as %q", format.Shorten(path, 60),
@@ -153,7 +153,7 @@ func memberOf(as reflect.Type, name string) (of reflect.Type, documented string)
 	return nil, ""
 }
 
-func half(path string) error {
-	return visit.BadRequest(fmt.Sprintf("%q has half of a surrogate pair (an escape such as \\ud800), which is no "+
-		"character: send whole characters, or encode it, for example as base64", format.Shorten(path, 60)))
+func half(of, path string) error {
+	return visit.BadRequest(fmt.Sprintf("%s%q has half of a surrogate pair (an escape such as \\ud800), which is no "+
+		"character: send whole characters, or encode it, for example as base64", of, format.Shorten(path, 60)))
 }

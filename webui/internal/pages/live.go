@@ -134,7 +134,7 @@ func (f *feed) tell(overview []byte) {
 
 // showLive sends events until the browser leaves, or for ten minutes.
 func (s *Site) showLive(v *visit.Visit) error {
-	leave, err := v.Streams.Live.Enter(v, "as many pages are live as may be: this one is as of its loading")
+	leave, err := v.Streams.Live.Enter(v, "too many pages are live: reload this one to update it")
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func (s *Streams) Enter(v *Visit, full string) (leave func(), err error) {
 	return func() { s.leave(mine) }, nil
 }
 
-// displace ends the newest stream of who has most of them, unless that would only turn the two round.
+// displace ends the newest stream of the viewer with the most, unless the two would just swap.
 func (s *Streams) displace(viewer string) bool {
 	has := map[string]int{}
 	for _, one := range s.open {

@@ -37,8 +37,7 @@ func RefuseEmpty(root *cobra.Command, args []string) error {
 		return empty
 	}
 	if at := slices.IndexFunc(cmd.Flags().Args(), isEmpty); at >= 0 {
-		return fmt.Errorf("argument %d of %s is empty, as a variable that is not set makes it: give a value, or leave "+
-			"it out", at+1, cmd.CommandPath())
+		return fmt.Errorf("argument %d of %s is empty (is a variable unset?): give a value, or leave it out", at+1, cmd.CommandPath())
 	}
 	return nil
 }
@@ -46,8 +45,7 @@ func RefuseEmpty(root *cobra.Command, args []string) error {
 func emptyFlag(flag *pflag.Flag, value string) error {
 	switch {
 	case isEmpty(value):
-		return fmt.Errorf("--%s is empty, as a variable that is not set makes it: give a value, or leave it out",
-			flag.Name)
+		return fmt.Errorf("--%s is empty (is a variable unset?): give a value, or leave it out", flag.Name)
 	case flag.Value.Type() == "stringSlice" && slices.ContainsFunc(strings.Split(value, ","), isEmpty):
 		return fmt.Errorf("--%s is %q, which has an empty part: give a value on both sides of each comma", flag.Name,
 			value)
