@@ -108,8 +108,7 @@ func (d denial) deny(t *testing.T, tr transition, command, namespace string, fir
 	d.rights(t, "-"+command)
 	said, refused := tr.send(on, store)
 	d.rights(t, "+"+command)
-	untold := tr.timed || strings.HasPrefix(tr.script, "job/enqueue") // its answer is the time
-	if inside := fmt.Sprintf("%+v", said); refused == nil && !untold && !strings.Contains(inside, "NOPERM") {
+	if inside := fmt.Sprintf("%+v", said); refused == nil && !tr.untold() && !strings.Contains(inside, "NOPERM") {
 		assert.Equal(t, first.answers[0], said, "a call that is not refused answers as it would otherwise")
 	}
 	if refused != nil {
@@ -119,11 +118,19 @@ func (d denial) deny(t *testing.T, tr transition, command, namespace string, fir
 	if refused != nil || !tr.once {
 		answer, err := tr.send(on, store)
 		require.NoError(t, err, "after %v", refused)
-		if !untold {
+		if !tr.untold() {
 			assert.Contains(t, append(slices.Clone(first.answers), second.answers...), answer, "after %v", refused)
 		}
 	}
-	state := whatIsThere(t, on)
+	assertSame(t, first, second, whatIsThere(t, on), refused)
+}
+
+// untold reports whether the answer is not the same each time: it is the time.
+func (tr transition) untold() bool { return tr.timed || strings.HasPrefix(tr.script, "job/enqueue") }
+
+// assertSame compares a state with that of the runs that nothing disturbed.
+func assertSame(t *testing.T, first, second cleanRun, state map[string]string, refused error) {
+	t.Helper()
 	for _, key := range slices.Sorted(maps.Keys(union(state, first.state))) {
 		if first.state[key] != second.state[key] || strings.HasPrefix(key, "wake:") { // random, or a hint
 			continue
