@@ -132,7 +132,10 @@ func (tr transition) untold() bool { return tr.timed || strings.HasPrefix(tr.scr
 func assertSame(t *testing.T, first, second cleanRun, state map[string]string, refused error) {
 	t.Helper()
 	for _, key := range slices.Sorted(maps.Keys(union(state, first.state))) {
-		if first.state[key] != second.state[key] || strings.HasPrefix(key, "wake:") { // random, or a hint
+		if first.state[key] != second.state[key] { // random
+			continue
+		}
+		if refused == nil && strings.HasPrefix(key, "wake:") { // a hint: what may not leave one does without
 			continue
 		}
 		assert.Equal(t, first.state[key], state[key], "%s after %v", key, refused)
@@ -148,10 +151,14 @@ func union(a, b map[string]string) map[string]string {
 // times are those in ms, and in µs, of the years 2001 to 2286, and those in s of 2020 to 2065, which no pass is.
 var times = regexp.MustCompile(`\b([1-9]\d{12}(\d{3})?|(1[6-9]|2\d)\d{8})(\.\d+)?\b`)
 
+// ran is for how long a job ran that a worker died with, in the words about that: on a real Redis some take a ms.
+var ran = regexp.MustCompile(`:\d+\.\d+:`)
+
 // whatIsThere is what each key has, as one text, without times, and whether it will lapse.
 func whatIsThere(t *testing.T, on *site) map[string]string {
 	t.Helper()
 	texts := timeless(on.dump(t))
+	texts["crashes"] = ran.ReplaceAllString(texts["crashes"], ":ran:")
 	for key := range texts {
 		if left, is := on.cmd(t, "PTTL", key).(int64); is && left > 0 {
 			texts[key] += "\nwill lapse"
