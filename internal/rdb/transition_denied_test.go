@@ -2,10 +2,12 @@ package rdb_test
 
 import (
 	"context"
+	"crypto/sha1"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -33,6 +35,45 @@ func TestARefusedCommandLosesNothing(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A server without redis.acl_check_cmd answers no script that asks. There too a script takes no refusal for an empty
+// answer, by which it would forget what is there.
+func TestARefusalIsNoEmptyAnswer(t *testing.T) {
+	t.Parallel()
+	d := newDenial(t, redistest.Dedicated(t))
+	d.limited.driver = unasked{d.limited.driver}
+	commands := map[string]string{
+		"forget, which holds jobs": "llen", "survey": "lrange", "serve, one less": "llen",
+	}
+	met := 0
+	for i, tr := range transitions() {
+		command, is := commands[tr.name]
+		if !is {
+			continue
+		}
+		met++
+		t.Run(tr.name, func(t *testing.T) {
+			first := d.clean(t, tr, fmt.Sprintf("first-%d", i))
+			d.deny(t, tr, command, strconv.Itoa(i), first, d.clean(t, tr, fmt.Sprintf("second-%d", i)))
+		})
+	}
+	assert.Len(t, commands, met)
+}
+
+// unasked sends scripts to a server that seems to have no redis.acl_check_cmd.
+type unasked struct{ redisconn.Driver }
+
+func (u unasked) Pipeline(ctx context.Context, calls ...redisconn.Call) ([]redisconn.Reply, error) {
+	sent := slices.Clone(calls)
+	for i, call := range sent {
+		if call.Script != nil {
+			source := strings.ReplaceAll(call.Script.Source, "redis.acl_check_cmd", "nil")
+			sent[i].Script = &redisconn.Script{Name: call.Script.Name, Source: source,
+				SHA: fmt.Sprintf("%x", sha1.Sum([]byte(source)))}
+		}
+	}
+	return u.Driver.Pipeline(ctx, sent...)
 }
 
 // denial is a Redis with a user whose rights change.
