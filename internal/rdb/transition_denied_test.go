@@ -224,3 +224,42 @@ func timeless(state redisState) map[string]string {
 	}
 	return texts
 }
+
+// Where a move of jobs stops in its middle, which only a server does that cannot be asked about rights, what is stored
+// says so: a batch that is frozen has its number before anything is taken, and one that is received is known when all
+// of it is there.
+func TestAMoveThatStopsInItsMiddleGoesOn(t *testing.T) {
+	t.Parallel()
+	d := newDenial(t, redistest.Dedicated(t))
+	on := d.whole.fresh("moving")
+	store := rdb.NewStore(unasked{d.limited.driver}, on.namespace)
+	lined(t, on)
+	on.enqueue(t, "a", "a1")
+	on.cmd(t, "HSET", "frozen", "", "5 last 0") // a batch before, which was handed over
+	_, err := on.store.TakeLead(background, leading)
+	require.NoError(t, err)
+	items := []rdb.MoveItem{{Kind: rdb.MoveBound, ID: "a1", Queue: "a"}}
+
+	d.rights(t, "-ltrim")
+	_, err = store.Freeze(background, leading, rdb.Target{Partition: 1}, items)
+	require.Error(t, err)
+	d.rights(t, "+ltrim")
+	batch, err := store.Freeze(background, leading, rdb.Target{Partition: 1}, items)
+	require.NoError(t, err)
+	assert.NotEqual(t, "last", batch.Name)
+	require.Len(t, batch.Moved, 1)
+	_, err = store.HandOver(background, leading, batch.Number, rdb.HandedOver{Moved: batch.Moved})
+	require.NoError(t, err)
+	assert.Equal(t, []string{""}, slices.Collect(maps.Keys(on.hash(t, "frozen"))), "it was handed over")
+
+	to := d.whole.fresh("target")
+	store = rdb.NewStore(unasked{d.limited.driver}, to.namespace)
+	reception := rdb.Reception{Source: 0, Batch: batch.Batch}
+	d.rights(t, "-lpush")
+	_, err = store.Receive(background, reception, batch.Moved)
+	require.Error(t, err)
+	d.rights(t, "+lpush")
+	_, err = store.Receive(background, reception, batch.Moved)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"a1"}, to.list(t, "queue:a"))
+}
