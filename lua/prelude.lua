@@ -38,6 +38,13 @@ local function wrong(length, key)
   return type(unless_refused(redis.pcall(length, key))) ~= 'number'
 end
 
+-- misfit is which of two sets has another type, where a command about both failed; nil where that was refused, so that
+-- nobody takes a sound key for a broken one.
+local function misfit(failed, one, other)
+  if not failed.err:find('WRONGTYPE', 1, true) then return end
+  return wrong('SCARD', one) and one or other
+end
+
 -- wake leaves at least that many tokens for workers that wait. A token is a hint: a list that is broken, or that the
 -- caller may not write, costs time, never a job.
 local function wake(tokens, wanted)

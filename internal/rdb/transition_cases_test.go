@@ -121,7 +121,7 @@ func transitions() []transition {
 	all = append(all, flowingInFlows()...)
 	all = append(all, flowingAway()...)
 	all = append(all, turning()...)
-	all = append(all, leaving()...)
+	all = append(append(all, leaving()...), withoutRules()...)
 	all = append(append(all, ofFlows()...), ofLongJobs()...)
 	return append(all, maintaining()...)
 }
@@ -182,7 +182,7 @@ func storing() []transition {
 		}, send: func(_ *site, store *rdb.Store) (any, error) {
 			fetched, err := store.Worker("w1").
 				Fetch(background, 2, 3, true, []rdb.Share{{Queue: "a", Jobs: 1}, {Queue: "b", Jobs: 2}})
-			return fetched.State, err
+			return []any{fetched.State, fetched.Broken}, err
 		}},
 		{name: "survey", script: "worker/survey", prepare: holding, send: func(_ *site, store *rdb.Store) (any, error) {
 			_, claims, err := store.Worker("w1").Survey(background, 3, []string{"a", "b"})

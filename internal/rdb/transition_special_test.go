@@ -17,7 +17,7 @@ func specialMembers() []flowdb.Member {
 	members[0].Terms.Lock = lock
 	members[1].Terms.In = time.Hour
 	members[2].Terms.Turn = rdb.Turn{Key: "a key", Weight: 2}
-	members[3].Terms = flowdb.Terms{Lock: rdb.Lock{Digest: "d2", Kind: rdb.ForATime, Life: time.Hour}, Due: 4e12,
+	members[3].Terms = flowdb.Terms{Lock: rdb.Lock{Digest: "d2", Kind: rdb.ForATime, Life: time.Hour}, Due: 4e12 + 1,
 		Turn: rdb.Turn{Key: "k"}}
 	return members
 }

@@ -22,7 +22,7 @@ local name, size = ARGV[1], tonumber(ARGV[2])
 local noflags, flagged = bad('SCARD', cancelled)
 local refusal = bad('LLEN', queue) or bad('SCARD', ready) or bad('HLEN', jobs) or bad('HLEN', trail)
   or bad('HLEN', crashes) or noflags or bad('HLEN', claimed) or bad('HLEN', waited)
-  or bad('ZCARD', lines.turns) or unsound(lines)
+  or bad('ZCARD', lines.turns) or size == 0 and bad('ZCARD', lines.passes) or unsound(lines)
 if refusal then return refusal end
 
 local named, scores, part = {}, {}, size > 0 and redis.call('LRANGE', queue, -size, -1) or {}

@@ -40,17 +40,18 @@ local refusal = bad('HLEN', claimed) or bad('HLEN', jobs) or bad('HLEN', trail) 
   or bad('HLEN', outcomes) or bad('ZCARD', expiry) or bad('HLEN', limits) or bad('SCARD', cancelled)
   or bad('HLEN', waited) or bad('HLEN', names)
   or bad('HLEN', unique) or bad(kind == 'shelf' and 'ZCARD' or 'LLEN', place) or bad('SCARD', running)
-  or unsound(lines)
+  or place == lines.turns and bad('ZCARD', lines.passes) or unsound(lines)
 local lengths = { completion = 'LLEN', object = 'SCARD', ready = 'SCARD', ended = 'ZCARD', details = 'HLEN' }
-local last = #KEYS -- of what is not a flow's
+local last, has = #KEYS, {} -- of what is not a flow's
 for i = 25, #KEYS do
   local what = ARGV[i - 15]
   if what:find('^flow ') then
     last = i - 1
     break
   end
-  local length = lengths[what:match('^%a+')]
-  refusal = refusal or length and bad(length, KEYS[i])
+  local kind_of = what:match('^%a+')
+  has[kind_of] = true
+  refusal = refusal or lengths[kind_of] and bad(lengths[kind_of], KEYS[i])
 end
 local f, raw
 if last < #KEYS then
@@ -80,7 +81,10 @@ local time, known = now(), redis.call('HGET', lines.keyed, id)
 local owner, _, lock = (digest ~= '' and redis.call('HGET', unique, digest) or ''):match('^(.*) (%d+) (%a)$')
 raw = f and redis.call('HGET', jobs, id)
 -- ASK HDEL SREM
--- ASK last > 24: LPUSH LTRIM PEXPIRE PTTL UNLINK ZRANGE ZREM
+-- ASK has.own: UNLINK
+-- ASK has.completion: LPUSH LTRIM PEXPIRE
+-- ASK has.details: PEXPIRE PTTL ZRANGE ZREM
+-- ASK has.ready: ZCOUNT
 -- ASK keep ~= '0': HSET ZADD
 -- ASK known or place == lines.turns: HMGET SADD ZADD ZCOUNT ZLEXCOUNT ZMSCORE ZRANGE ZREM ZSCORE
 

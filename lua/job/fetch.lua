@@ -209,5 +209,5 @@ end
 if #queues > 0 and #rounds == 0 then redis.call('HDEL', info, '') end -- for a full Redis too
 if #queues > 0 then redis.call('HSET', info, 'n', number) end
 local names = (ARGV[4] == '1' or got < wanted) and redis.pcall('SINTER', ready, mine) or false
-if names and names.err then names, broken[#broken + 1] = false, bad('SCARD', ready) and ready or mine end
+if names and names.err then broken[#broken + 1], names = misfit(names, ready, mine), false end
 return { 'ok', time, names, broken, drops.count, held, later, unpack(rounds) }

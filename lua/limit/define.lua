@@ -51,7 +51,7 @@ local function change(at, name, before, after, anew)
   return 1
 end
 
--- ASK GET HMGET HSET SET TIME UNLINK
+-- ASK GET HMGET HSET LLEN SET TIME UNLINK ZCOUNT
 local answers = {}
 for i = 2, #ARGV, 4 do
   local answer = change(i + 4, unpack(ARGV, i, i + 3))

@@ -43,7 +43,7 @@ local function change(at, name, version, paused)
   return 1
 end
 
--- ASK GET HMGET HSET TIME
+-- ASK GET HMGET HSET LLEN TIME ZCOUNT
 local answers = {}
 for i = 2, #ARGV, 3 do
   local answer = change(4 * (i + 1) / 3 + 3, unpack(ARGV, i, i + 2))

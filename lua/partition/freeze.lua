@@ -35,7 +35,8 @@ local departed, stragglers, foreign, schedules, ticks, revision = unpack(KEYS, 1
 local lines = lines_at(21)
 local token, life, target, most, reach, count, front = unpack(ARGV, 1, 7)
 
-local refusal = bad('STRLEN', mover) or bad('STRLEN', revision) or bad('ZCARD', lines.turns) or unsound(lines)
+local refusal = bad('STRLEN', mover) or bad('STRLEN', revision) or bad('ZCARD', lines.turns)
+  or bad('ZCARD', lines.pacing) or unsound(lines)
 for _, i in ipairs({ 2, 3, 4, 5, 6, 8, 9, 10, 16, 17, 18, 19 }) do refusal = refusal or bad('HLEN', KEYS[i]) end
 for _, i in ipairs({ 7, 15, 30 }) do refusal = refusal or bad('SCARD', KEYS[i]) end
 for i = 11, 14 do refusal = refusal or bad('ZCARD', KEYS[i]) end
@@ -58,6 +59,9 @@ end
 -- ASK HDEL HEXISTS HSET LRANGE LTRIM RPUSH SADD SET SISMEMBER SREM UNLINK ZCOUNT ZREM ZSCORE
 redis.call('PEXPIRE', mover, life)
 local number = math.max(tonumber(last or 0) + 1, now())
+-- before anything is taken: what stood in here under the number of the batch before could never be handed over
+named = redis.sha1hex(ms(number) .. '\0' .. table.concat(ARGV, '\0'))
+redis.call('HSET', frozen, '', ms(number) .. ' ' .. named .. ' ' .. front)
 
 -- pack is what is kept of something frozen: where it goes, the number, whether it was cancelled, texts with their
 -- lengths before them.
@@ -67,9 +71,9 @@ local function pack(flagged, ...)
   return table.concat(lengths, ' ') .. '\n' .. table.concat(texts)
 end
 
-local at, told, taken, looked, bytes, of = 8 + count, {}, {}, 0, 0, { token, ms(number) }
+local at, told, taken, looked, bytes = 8 + count, {}, {}, 0, 0
 local function tell_of(what, id, text)
-  told[#told + 1], told[#told + 2], told[#told + 3], of[#of + 1] = what, id, text, id
+  told[#told + 1], told[#told + 2], told[#told + 3] = what, id, text
   bytes = bytes + #text
 end
 
@@ -156,6 +160,4 @@ for queue, ids in pairs(taken) do
     redis.call('UNLINK', KEYS[30 + 2 * queue])
   end
 end
-named = redis.sha1hex(table.concat(of, '\0'))
-if #told > 0 then redis.call('HSET', frozen, '', ms(number) .. ' ' .. named .. ' ' .. front) end
 return { 'ok', number, target, looked, named, tonumber(front), unpack(told) }

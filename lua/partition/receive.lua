@@ -37,12 +37,13 @@ local shelves = { scheduled = KEYS[9], retry = KEYS[10], morgue = KEYS[11], stal
 local lane, number, source, front, count, named, map = unpack(ARGV, 1, 7)
 local width, first_object, lining, roomy = 16, 34 + 4 * count, {}, {}
 
-local answer = answered(lanes, lane, number, map)
+local answer, before = answered(lanes, lane, number, map)
 if type(answer) == 'string' and answer:match('^%d+ (%S+)') ~= named then
   return redis.error_reply('BATCH ' .. number .. ' of lane ' .. lane .. ' was another one')
 end
 if answer then return answer end
-local refusal = bad('STRLEN', revision) or bad('ZCARD', lines.turns) or bad('ZCARD', lines.passes) or unsound(lines)
+local refusal = bad('STRLEN', revision) or bad('ZCARD', lines.turns) or bad('ZCARD', lines.passes)
+  or bad('ZCARD', lines.pacing) or unsound(lines)
 for _, i in ipairs({ 1, 2, 3, 4, 6, 7, 8, 14, 15, 16, 17, 18, 21, 23 }) do
   refusal = refusal or bad('HLEN', KEYS[i])
 end
@@ -56,7 +57,8 @@ local time, reply, waiting, due, scheduled = now(), '', {}, false, false
 -- ASK HDEL HEXISTS HGET HGETALL HSETNX LPUSH LREM RPUSH SADD SET SREM ZADD
 -- ASK ZLEXCOUNT ZMSCORE ZRANGE ZREM ZSCORE
 reply = ms(time) .. ' ' .. named
-redis.call('HSET', lanes, lane, number .. ' ' .. reply) -- first: a full Redis refuses it, and the rest is written then
+-- as it was: a full Redis refuses this, and the rest is written then; that the call has come is said at the end
+redis.call('HSET', lanes, lane, before or '0 ' .. ms(time))
 local stale = redis.call('SCARD', departed) > 0
 
 -- stop takes a job that was foreign out of what counts here.

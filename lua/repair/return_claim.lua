@@ -24,7 +24,7 @@ if redis.call('SISMEMBER', dead, worker) == 1 then return 0 end
 if redis.call('SISMEMBER', workers, worker) == 1 and redis.call('LPOS', inprocess, element) then return 0 end
 
 -- ASK HDEL HEXISTS HGETALL HSET RPUSH SADD SREM ZSCORE
-local function on(shelf) return type(redis.pcall('ZSCORE', shelf, id)) == 'string' end
+local function on(shelf) return type(unless_refused(redis.pcall('ZSCORE', shelf, id))) == 'string' end
 local shelved = on(scheduled) or on(retry) or on(morgue) or on(stalled) or on(turns)
 redis.call('LREM', inprocess, 0, element)
 redis.call('HDEL', claimed, id)

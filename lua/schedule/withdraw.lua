@@ -22,7 +22,7 @@ for i = 3, #ARGV do
   if redis.call('SISMEMBER', workers, ARGV[i]) == 0 then return 'changed' end
 end
 for i = 6, #KEYS do
-  local declared = redis.pcall('HGET', KEYS[i], 'schedules')
+  local declared = unless_refused(redis.pcall('HGET', KEYS[i], 'schedules'))
   if type(declared) == 'string' and ('\n' .. declared .. '\n'):find('\n' .. schedule .. '\n', 1, true) then
     return 'declared'
   end

@@ -34,7 +34,7 @@ end
 -- ASK PEXPIRE PTTL SADD SISMEMBER SREM UNLINK ZADD ZCARD ZREMRANGEBYRANK ZREMRANGEBYSCORE
 local gone = {}
 for i = 3, #ARGV do
-  local target, heart, told = ARGV[i], KEYS[2 * i], redis.pcall('HGET', KEYS[1 + 2 * i], 'life')
+  local target, heart, told = ARGV[i], KEYS[2 * i], unless_refused(redis.pcall('HGET', KEYS[1 + 2 * i], 'life'))
   told = type(told) == 'string' and tonumber(told)
   local life, most = told or tonumber(ARGV[1]), told or tonumber(ARGV[2])
   if time - tonumber(since) >= life then

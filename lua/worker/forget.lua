@@ -23,7 +23,7 @@ local worker, text, kept, most = unpack(ARGV, 1, 4)
 -- ASK GET HDEL HEXISTS HLEN HMGET HSET LLEN PEXPIRE TIME UNLINK ZADD ZCARD ZRANGE ZREM
 local held = {}
 for i = 13, #KEYS do
-  local length = redis.pcall('LLEN', KEYS[i])
+  local length = unless_refused(redis.pcall('LLEN', KEYS[i]))
   if type(length) == 'number' and length > 0 then held[#held + 1] = ARGV[i - 8] end
 end
 if #held > 0 then return { 'holding', held } end

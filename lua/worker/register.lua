@@ -18,7 +18,7 @@ local worker, life, fresh, former, knows, oldest, fields = unpack(ARGV, 1, 7)
 local refusal = bad('SCARD', workers) or bad('SCARD', mine) or bad('HLEN', info) or bad('ZCARD', queues)
   or bad('SCARD', dead)
 if refusal then return refusal end
-local stored = redis.pcall('GET', layout)
+local stored = unless_refused(redis.pcall('GET', layout))
 local has, needs = (type(stored) == 'string' and stored or ''):match('^(%d+) (%d+)$')
 if needs and tonumber(needs) > tonumber(knows) then return { 0, stored } end
 local unnoted = bad('ZCARD', served) -- for enqueuers that ask; no worker needs it

@@ -30,7 +30,7 @@ redis.call('HSET', info, 'n', ARGV[2])
 local stay, time = {}, ms(now())
 for i = 4, #ARGV do
   local name, inprocess = ARGV[i], KEYS[i + 2]
-  local length = inprocess and redis.pcall('LLEN', inprocess)
+  local length = inprocess and unless_refused(redis.pcall('LLEN', inprocess))
   if not inprocess then
     redis.call('SADD', mine, name)
     if not unlisted then redis.call('ZADD', queues, time, name) end

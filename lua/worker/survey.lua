@@ -23,7 +23,7 @@ redis.call('HSET', info, 'n', ARGV[2])
 local answer = { 'ok', before }
 if #KEYS < 3 or redis.call('EXISTS', unpack(KEYS, 3)) == 0 then return answer end
 for i = 3, #KEYS do
-  local elements = redis.pcall('LRANGE', KEYS[i], -tonumber(ARGV[4]), -1)
+  local elements = unless_refused(redis.pcall('LRANGE', KEYS[i], -tonumber(ARGV[4]), -1))
   local oldest = {}
   for j = #elements, 1, -1 do oldest[#oldest + 1] = elements[j] end
   answer[#answer + 1] = oldest

@@ -43,6 +43,18 @@ var moveScripts = []mutant{
 		Tests:  moves("TestATargetThatHasABatchIsToGo"),
 	},
 	{
+		Name: "receive-noted-first", File: "lua/partition/receive.lua",
+		Before: "lane, before or '0 ' .. ms(time))", After: "lane, number .. ' ' .. reply)",
+		Breaks: "a batch of which a part was stored is stored when it comes again",
+		Tests:  unmodelled("TestAMoveThatStopsInItsMiddleGoesOn"),
+	},
+	{
+		Name: "freeze-rates-unseen", File: "lua/partition/freeze.lua",
+		Before: "  or bad('ZCARD', lines.pacing) or unsound(lines)\n", After: "  or unsound(lines)\n",
+		Breaks: "a key of a wrong type keeps a batch from beginning, and not from ending",
+		Tests:  unmodelled("TestAKeyOfAWrongTypeLosesNothing"),
+	},
+	{
 		Name: "receive-behind", File: "lua/partition/receive.lua",
 		Before: "front == '1' and 'RPUSH' or 'LPUSH'", After: "'LPUSH'",
 		Breaks: "what was given back goes before what waits",
