@@ -37,38 +37,52 @@ func askedIn(function string) (string, error) {
 	return assembled(function, nil, "")
 }
 
-// asked is the Lua of a line that asks. The key is the first that the script is given: a user has rights to all
-// keys of a namespace, or to none.
+// asked is the Lua of a line that asks. The key is the first that the script is given: a user has rights to all keys of
+// a namespace, or to none. The question is asked within pcall, since it raises where a command has another name.
 func asked(line string) (string, error) {
 	commands := strings.TrimPrefix(strings.TrimLeft(line, " "), ask)
-	begin := "do"
-	if condition, rest, is := strings.Cut(commands, ":"); is {
-		commands, begin = rest, "if "+condition+" then"
+	condition, rest, is := strings.Cut(commands, ":")
+	if is {
+		commands = rest
+	} else {
+		condition = "true"
 	}
-	var lines strings.Builder
-	lines.WriteString(begin + "\n  local ask, key = redis.acl_check_cmd, KEYS[1]\n" +
-		"  local known, no = pcall(function()\n" +
-		"    return ask and (false")
+	var questions []string
 	for _, command := range strings.Fields(commands) {
-		more, known := further[command]
-		if command == "TIME" { // it has no key
-			fmt.Fprintf(&lines, "\n      or not ask('TIME') and 'time'")
-			continue
+		args, err := argsOf(command)
+		if err != nil {
+			return "", fmt.Errorf("the line %q: %w", strings.TrimSpace(line), err)
 		}
-		if !known {
-			return "", fmt.Errorf("the line %q: lua/ask.go does not know how many arguments %s takes",
-				strings.TrimSpace(line), command)
-		}
-		argument := ", '1'"
-		if command == "RENAME" { // what it takes there is a key as well
-			argument = ", key"
-		}
-		fmt.Fprintf(&lines, "\n      or not ask('%s', key%s) and '%s'", command, strings.Repeat(argument, more),
-			strings.ToLower(command))
+		questions = append(questions, args)
 	}
-	lines.WriteString(")\n  end)\n  if known and no then\n" +
-		"    return redis.error_reply('NOPERM this user may not run ' .. no ..\n" +
-		"      ', which the script needs: nothing was changed')\n" +
-		"  end\nend\n")
-	return lines.String(), nil
+	const refuse = "return redis.error_reply('NOPERM this user may not run ' .. no .. ', which the script needs: " +
+		"nothing was changed')"
+	if len(questions) == 1 { // most scripts that are called for each job ask one, and a closure costs as much
+		return fmt.Sprintf("if redis.acl_check_cmd and (%s) then\n  local known, may = pcall(redis.acl_check_cmd, %s)\n"+
+			"  local no = '%s'\n  if known and not may then %s end\nend\n", condition, questions[0],
+			strings.ToLower(strings.TrimSpace(commands)), refuse), nil
+	}
+	var all strings.Builder
+	for i, command := range strings.Fields(commands) {
+		fmt.Fprintf(&all, "\n      or not ask(%s) and '%s'", questions[i], strings.ToLower(command))
+	}
+	return fmt.Sprintf("if redis.acl_check_cmd and (%s) then\n  local ask = redis.acl_check_cmd\n"+
+		"  local known, no = pcall(function()\n    return false%s\n  end)\n  if known and no then %s end\nend\n",
+		condition, all.String(), refuse), nil
+}
+
+// argsOf is the call that is asked about, with as many arguments as the command takes at the least.
+func argsOf(command string) (string, error) {
+	if command == "TIME" { // it has no key
+		return "'TIME'", nil
+	}
+	more, known := further[command]
+	if !known {
+		return "", fmt.Errorf("lua/ask.go does not know how many arguments %s takes", command)
+	}
+	argument := ", '1'"
+	if command == "RENAME" { // what it takes there is a key as well
+		argument = ", KEYS[1]"
+	}
+	return fmt.Sprintf("'%s', KEYS[1]%s", command, strings.Repeat(argument, more)), nil
 }
