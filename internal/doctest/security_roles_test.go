@@ -95,7 +95,7 @@ func TestUsersOfTheRolesAreEnough(t *testing.T) {
 
 	_, err = doctor.Examine(k.Ctx(), u.hands, doctor.Options{})
 	require.ErrorContains(t, err, "role doctor")
-	require.ErrorContains(t, err, "is refused SCAN: grant them by ACL SETUSER USER +scan")
+	require.ErrorContains(t, err, ": SCAN: grant them by ACL SETUSER USER +scan")
 	require.NotEmpty(t, refusals(), "what is refused shows there")
 	_, err = admin.Do("ACL", "LOG", "RESET")
 	require.NoError(t, err)
