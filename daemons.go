@@ -84,6 +84,14 @@ func (w *worker) emitMaintenance(e event.Event) {
 		broken.Err = asInvalid(broken.Err)
 		e = broken
 	}
+	w.tell(e)
+}
+
+// tell passes on an event of a part that calls Redis beside jobs: a refusal may be the first sign that rights were taken.
+func (w *worker) tell(e event.Event) {
+	if trouble, is := e.(event.Trouble); is {
+		w.rights.Doubt(trouble.Err)
+	}
 	w.events.emit(e)
 }
 
@@ -174,7 +182,7 @@ func (d *daemons) forgotten() {
 // listen waits for hints that something earlier than all else was scheduled. A lost hint costs at most a second: the
 // heartbeat says the same.
 func (d *daemons) listen(ctx context.Context) {
-	health := healthreport.Reporter{Component: "subscriber", Emit: d.worker.events.emit}
+	health := healthreport.Reporter{Component: "subscriber", Emit: d.worker.tell}
 	look := func() {
 		if d.leased.Load() {
 			d.scheduler.Told(0)

@@ -49,7 +49,7 @@ const (
 )
 
 func newDeadPoolReaper(w *worker) *deadPoolReaper {
-	return &deadPoolReaper{worker: w, health: healthreport.Reporter{Component: "reaper", Emit: w.events.emit},
+	return &deadPoolReaper{worker: w, health: healthreport.Reporter{Component: "reaper", Emit: w.tell},
 		gotPlace: make(chan struct{}, 1)}
 }
 

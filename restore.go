@@ -32,7 +32,7 @@ func (w *worker) handleDataLoss(c *session) {
 // restoreUntilDone stores the runs again, however often it must be tried, as long as they are held. It does so beside
 // the heartbeat, which must not wait for it.
 func (w *worker) restoreUntilDone(c *session, runs []*run) {
-	health := &healthreport.Reporter{Component: "restorer", Emit: w.events.emit}
+	health := &healthreport.Reporter{Component: "restorer", Emit: w.tell}
 	held := len(runs)
 	done, left, err := w.restore(c, runs)
 	w.events.emit(event.DataLost{Worker: c.rdb.ID, Held: held, Restored: done.Stored, Reclaimed: done.Reclaimed,

@@ -78,7 +78,7 @@ func (w *worker) mend(c *session) error {
 	err = excerpt.Join(err, w.referAgain(runs))
 	c.book.Mended(from, rewound.Mend{Restored: done.Stored + done.Known, Reclaimed: done.Reclaimed, Err: err})
 	if len(left) > 0 {
-		health := &healthreport.Reporter{Component: "restorer", Emit: w.events.emit}
+		health := &healthreport.Reporter{Component: "restorer", Emit: w.tell}
 		health.Report(err)
 		w.restoring.Go(func() { w.restoreLater(c, left, health) })
 	}

@@ -58,9 +58,9 @@ func newWorker(s *site, g *group, of host) *worker {
 	w.ahead.Goroutines, w.ahead.Most = concurrency, mostAhead(w)
 	w.fence = liveness.NewFence(p.options.FenceAfter, w.cutOff, w.tellCutOff)
 	w.statsReporter = &history.Reporter{Counter: w.stats, Store: w.store, Clock: w.clock, Lane: ids.Random(16),
-		Health: (&healthreport.Reporter{Component: "history", Emit: w.events.emit}).Report}
+		Health: (&healthreport.Reporter{Component: "history", Emit: w.tell}).Report}
 	w.runners, w.gatherers = g.runners, newGatherers(w)
-	w.logs = joblog.NewFlusher(w.store, w.clock, w.events.emit)
+	w.logs = joblog.NewFlusher(w.store, w.clock, w.tell)
 	w.logging = w.loop(joblog.Component, w.logs.Run)
 	w.logs.Start = func() { w.logging.Start(w.life) }
 	w.queues = newQueues(s, life)

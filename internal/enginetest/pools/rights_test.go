@@ -1,9 +1,12 @@
 package pools_test
 
 import (
+	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/gomodule/redigo/redis"
 	"github.com/stretchr/testify/assert"
@@ -14,6 +17,7 @@ import (
 	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/inspect/doctor"
 	"github.com/265d0351/work/internal/pooltest"
+	"github.com/265d0351/work/internal/redisconn"
 	"github.com/265d0351/work/internal/redistest"
 )
 
@@ -147,6 +151,56 @@ func TestAWorkerPausesWhileItsUserLacksRights(t *testing.T) {
 				require.ErrorIs(t, err, work.ErrNotFound, "its outcome was taken")
 			})
 		}
+	})
+}
+
+// TestARefusalOfAnyPartHasTheRightsAskedFor: in a large fleet a worker asks for them once a minute by itself, and with
+// the next heartbeats after a refusal, also of what no job has to do with.
+func TestARefusalOfAnyPartHasTheRightsAskedFor(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		pool := work.NewWorkerPool(nil, 1, k.Options()).Job("a", pooltest.Nothing)
+		pooltest.Times(pool).Fleet = 0 // one worker is more
+		var mu sync.Mutex
+		refusing, beats, asked := false, 0, 0
+		note := func(calls []redisconn.Call) (refused bool) {
+			mu.Lock()
+			defer mu.Unlock()
+			for _, call := range calls {
+				switch name := pooltest.NameOf(call); {
+				case beats > 0 && name == "beat":
+					beats++
+				case beats > 0 && asked == 0 && name == "rights":
+					asked = beats
+				case refusing && asked == 0 && name == "move_due":
+					beats = max(beats, 1)
+					return true
+				}
+			}
+			return false
+		}
+		d := k.TamperWith(pool, &pooltest.Tampered{Tamper: func(
+			ctx context.Context, pass pooltest.Send, calls []redisconn.Call,
+		) ([]redisconn.Reply, error) {
+			if note(calls) {
+				return refusal("NOPERM this user has no permissions to run the 'zadd' command", calls), nil
+			}
+			return pass(ctx, calls...)
+		}})
+		k.Start(pool)
+		d.UntilSent(t, "beat", 3)
+		mu.Lock()
+		refusing = true
+		mu.Unlock()
+		_, err := k.Enq.EnqueueIn(t.Context(), "a", time.Second)
+		require.NoError(t, err)
+		require.Eventually(t, func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			return asked > 0
+		}, pooltest.Patience, time.Millisecond)
+		assert.LessOrEqual(t, asked, 5, "heartbeats between the two")
 	})
 }
 
