@@ -87,7 +87,8 @@ func (w *worker) emitMaintenance(e event.Event) {
 	w.tell(e)
 }
 
-// tell passes on an event of a part that calls Redis beside jobs: a refusal may be the first sign that rights were taken.
+// tell passes on an event of a part that calls Redis beside jobs: a refusal may be the first sign that rights were
+// taken.
 func (w *worker) tell(e event.Event) {
 	if trouble, is := e.(event.Trouble); is {
 		w.rights.Doubt(trouble.Err)

@@ -58,9 +58,10 @@ func asked(line string) (string, error) {
 	const refuse = "return redis.error_reply('NOPERM this user may not run ' .. no .. ', which the script needs: " +
 		"nothing was changed')"
 	if len(questions) == 1 { // most scripts that are called for each job ask one, and a closure costs as much
-		return fmt.Sprintf("if redis.acl_check_cmd and (%s) then\n  local known, may = pcall(redis.acl_check_cmd, %s)\n"+
-			"  local no = '%s'\n  if known and not may then %s end\nend\n", condition, questions[0],
-			strings.ToLower(strings.TrimSpace(commands)), refuse), nil
+		return fmt.Sprintf("if redis.acl_check_cmd and (%s) then\n"+
+			"  local known, may = pcall(redis.acl_check_cmd, %s)\n  local no = '%s'\n"+
+			"  if known and not may then %s end\nend\n",
+			condition, questions[0], strings.ToLower(strings.TrimSpace(commands)), refuse), nil
 	}
 	var all strings.Builder
 	for i, command := range strings.Fields(commands) {

@@ -80,8 +80,8 @@ func TestCallsAreAsLargeWithSeveralPartitions(t *testing.T) {
 			assert.LessOrEqual(t, len(lanes), 2*n)
 		})
 	}
-	for n, jobs := range size { // the scheduler decides who comes in time; with lanes of their own it would be half
-		assert.InEpsilon(t, size[1], jobs, 0.3, "%d partitions: %v", n, size)
+	for n, jobs := range size { // the scheduler decides who is in time; with lanes of their own: half or less
+		assert.InEpsilon(t, size[1], jobs, 0.45, "%d partitions: %v", n, size)
 	}
 }
 

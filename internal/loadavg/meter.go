@@ -72,8 +72,8 @@ type Meter struct {
 
 // Sample notes that so many processors are busy, as they are taken to have been since the last sample, and that so many
 // hang. Each average a becomes a·d + busy·(1-d), where d is e to the power of -elapsed/period: a system with a fixed
-// interval, such as Linux with its five seconds (kernel/sched/loadavg.c), has a constant for d. So an average that was 0
-// when something began reaches 63% of it after its period.
+// interval, such as Linux with its five seconds (kernel/sched/loadavg.c), has a constant for d. So an average that was
+// 0 when something began reaches 63% of it after its period.
 func (m *Meter) Sample(now time.Time, busy, hung int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

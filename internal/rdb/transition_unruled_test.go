@@ -24,7 +24,8 @@ func withoutRules() []transition {
 	end := func(spot rdb.Spot, id, queue string) func(*site, *rdb.Store) (any, error) {
 		return func(_ *site, store *rdb.Store) (any, error) {
 			_, err := store.EndUnheld(background, []rdb.UnheldJob{{Spot: spot, Ending: rdb.Ending{ID: id, Queue: queue,
-				State: "deleted", Belongings: rdb.Belongings{Log: true, Completion: "ends", Objects: []string{"sha"}}}}})
+				State:      "deleted",
+				Belongings: rdb.Belongings{Log: true, Completion: "ends", Objects: []string{"sha"}}}}})
 			return nil, err
 		}
 	}

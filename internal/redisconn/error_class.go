@@ -65,7 +65,8 @@ func meaningOf(err error) (m Meaning, handedOn bool) {
 	if m, known := codes[refused.Code]; known {
 		return m, false
 	}
-	text, _, _ := strings.Cut(strings.ToLower(refused.Message), "with args beginning with") // what follows is the call's
+	// what follows is of the call
+	text, _, _ := strings.Cut(strings.ToLower(refused.Message), "with args beginning with")
 	for _, p := range phrases {
 		if strings.Contains(text, p.words) {
 			return p.meaning, p.handedOn
@@ -151,8 +152,8 @@ func Passes(err error) bool {
 // Refused tells whether a server or a proxy has answered with an error.
 func Refused(err error) bool { return MeaningOf(err) != NoAnswer }
 
-// ConcernsServer reports whether a refusal may be the server's fault: no job is blamed for it. What is refused so is kept
-// and sent again, since the server becomes well again or somebody mends it.
+// ConcernsServer reports whether a refusal may be the server's fault: no job is blamed for it. What is refused so is
+// kept and sent again, since the server becomes well again or somebody mends it.
 func ConcernsServer(err error) bool {
 	m := MeaningOf(err)
 	return m != NoAnswer && m != OfCall

@@ -34,21 +34,21 @@ func TestEveryRecordedAnswerHasItsMeaning(t *testing.T) {
 // on what it lost the answer to: such calls may have counted.
 func TestARefusalOfWhatMayHaveBeenExecutedMayCount(t *testing.T) {
 	t.Parallel()
+	again, doubtful := redisconn.ErrorClass{Again: true}, redisconn.ErrorClass{Again: true, MayCount: true}
 	for text, want := range map[string]redisconn.ErrorClass{
-		"ERR The user executing the script can't run this command or subcommand": {Again: true},
-		"ERR The user executing the script can't run this command or subcommand script: a, on @user_script:7.": {
-			Again: true, MayCount: true},
-		"ERR user_script:4: attempt to index a nil value script: a, on @user_script:4.":       {Again: true, MayCount: true},
-		"READONLY You can't write against a read only replica. script: a, on @user_script:9.": {Again: true},
-		"WRONGTYPE Operation against a key script: a, on @user_script:9.":                     {MayCount: true},
-		"BADKEY {shop}:jobs has the wrong type for HLEN":                                      {},
-		"ERR the moon is in the way":                                                          {Again: true, MayCount: true},
-		"upstream failure":                                                                    {Again: true, MayCount: true},
-		"upstream protocol error":                                                             {Again: true, MayCount: true},
-		"no upstream host":                                                                    {Again: true},
-		"ERR Connection refused":                                                              {Again: true},
-		"ERR Operation timed out":                                                             {Again: true, MayCount: true},
-		"ERR unknown command 'fcall', with args beginning with: 'upstream failure'":           {},
+		"ERR The user executing the script can't run this command":                               again,
+		"ERR The user executing the script can't run this command script: a, on @user_script:7.": doubtful,
+		"ERR user_script:4: attempt to index a nil value script: a, on @user_script:4.":          doubtful,
+		"READONLY You can't write against a read only replica. script: a, on @user_script:9.":    again,
+		"WRONGTYPE Operation against a key script: a, on @user_script:9.":                        {MayCount: true},
+		"BADKEY {shop}:jobs has the wrong type for HLEN":                                         {},
+		"ERR the moon is in the way":                                                             doubtful,
+		"upstream failure":                                                                       doubtful,
+		"upstream protocol error":                                                                doubtful,
+		"no upstream host":                                                                       again,
+		"ERR Connection refused":                                                                 again,
+		"ERR Operation timed out":                                                                doubtful,
+		"ERR unknown command 'fcall', with args beginning with: 'upstream failure'":              {},
 	} {
 		assert.Equal(t, want, redisconn.Classify(redisconn.ParseServerError(text)), text)
 	}

@@ -27,7 +27,9 @@ func (e *endpoint) driver() *redigoDriver {
 }
 
 // counted counts the connections that come about.
-func (d *redigoDriver) counted(dial func(context.Context) (redis.Conn, error)) func(context.Context) (redis.Conn, error) {
+func (d *redigoDriver) counted(
+	dial func(context.Context) (redis.Conn, error),
+) func(context.Context) (redis.Conn, error) {
 	return func(ctx context.Context) (redis.Conn, error) {
 		conn, err := dial(ctx)
 		if err == nil {

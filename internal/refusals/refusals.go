@@ -11,8 +11,8 @@ import (
 
 // Unknown words may be the server's, or come from one job.
 const (
-	// halveAfter is after how many refusals, while other calls of the worker pass, a call is halved. A job that is alone
-	// in it is parked.
+	// halveAfter is after how many refusals, while other calls of the worker pass, a call is halved. A job that is
+	// alone in it is parked.
 	halveAfter = 3
 	// probeAfter is the bound where nothing passes: the call is halved, since one job may keep back all that share it,
 	// and nothing is parked.

@@ -16,9 +16,9 @@ const (
 )
 
 // Guard is a driver that asks a Redis whether it may be used before it sends anything else: what its owner wants to
-// know, and whether the user may do what the role needs. It asks again along with a pipeline, once a minute and when the
-// driver has made a new connection, and before the next pipeline when one was lost or was refused. Where Redis cannot be
-// asked for a time the pipeline fails with that error; any other refusal to answer counts as allowed.
+// know, and whether the user may do what the role needs. It asks again along with a pipeline, once a minute and when
+// the driver has made a new connection, and before the next pipeline when one was lost or was refused. Where Redis
+// cannot be asked for a time the pipeline fails with that error; any other refusal to answer counts as allowed.
 type Guard struct {
 	redisconn.Driver
 	namespace string

@@ -45,7 +45,8 @@ func (g *gated) Pipeline(_ context.Context, calls ...redisconn.Call) ([]rediscon
 
 func (g *gated) Dialled() int64 { return g.dialled }
 
-// TestAGuardAsksAgainWhenAConnectionIsNew: one that was idle is replaced without an error, and may lead to another Redis.
+// TestAGuardAsksAgainWhenAConnectionIsNew: one that was idle is replaced without an error, and may lead to another
+// Redis.
 func TestAGuardAsksAgainWhenAConnectionIsNew(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -26,8 +26,7 @@ var moveScripts = []mutant{
 	{
 		Name: "receive-another-batch", File: "lua/partition/receive.lua",
 		Before: "if type(answer) == 'string' and answer:match('^%d+ (%S+)') ~= named then", After: "if false then",
-		Breaks: "no other batch passes for one that was stored",
-		Tests:  unmodelled("TestAnotherBatchByTheSameNumber"),
+		Breaks: "no other batch passes for one that was stored", Tests: unmodelled("TestAnotherBatchByTheSameNumber"),
 	},
 	{
 		Name: "receive-by-an-older-map", File: "lua/partition/receive.lua",
@@ -39,8 +38,7 @@ var moveScripts = []mutant{
 		Name: "receive-unanswered", File: "lua/partition/receive.lua",
 		Before: "redis.call('HSET', lanes, lane, number .. ' ' .. reply)\nreturn reply",
 		After:  "redis.call('HDEL', lanes, lane)\nreturn reply",
-		Breaks: "a batch that was taken is not stored again",
-		Tests:  moves("TestATargetThatHasABatchIsToGo"),
+		Breaks: "a batch that was taken is not stored again", Tests: moves("TestATargetThatHasABatchIsToGo"),
 	},
 	{
 		Name: "receive-noted-first", File: "lua/partition/receive.lua",

@@ -121,7 +121,8 @@ func TestAnOutcomeThatIsTurnedAwayIsSentAgain(t *testing.T) {
 	}
 }
 
-// A proxy hands a call on and loses the answer, or what it says nobody knows: the outcome has counted, and is sent again.
+// A proxy hands a call on and loses the answer, or what it says nobody knows: the outcome has counted, and is sent
+// again.
 func TestAnOutcomeThatCountedBehindARefusalCountsOnce(t *testing.T) {
 	t.Parallel()
 	for _, words := range []string{"upstream failure", "ERR the moon is in the way"} {

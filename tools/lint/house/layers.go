@@ -30,8 +30,8 @@ var layers = []layer{
 		"commands use the public API only"},
 	{Root + "/examples/", Root + "/internal/", nil, "examples use the public API only"},
 	{Root + "/metrics/", Root + "/internal/", nil, "metrics use the public API only"},
-	// as above, round.go and send.go hold the lease by which one of many dashboards tells of an alert, and the API reads
-	// and writes JSON by internal/rawjson in body.go, enqueue.go and api.go, as strictly as programs do
+	// as above, round.go and send.go hold the lease by which one of many dashboards tells of an alert, and the API
+	// reads and writes JSON by internal/rawjson in body.go, enqueue.go and api.go, as strictly as programs do
 	{Root + "/webui/", Root + "/internal/", []string{"visible_text.go", "site.go", "visit.go", "away.go", "watch.go",
 		"find.go", "look.go", "round.go", "send.go", "body.go", "enqueue.go", "api.go"},
 		"the web pages use the public API only"},

@@ -36,8 +36,9 @@ func (s *Site) begin(v *visit.Visit, title, nav string) *long {
 	return l
 }
 
-// stop ends what a page shows, which goes on to show the outcome. Who leaves the page ends the work too, whichever server
-// does it: a browser without scripts does so by this request, and one with scripts by the answer that nothing runs here.
+// stop ends what a page shows, which goes on to show the outcome. Who leaves the page ends the work too, whichever
+// server does it: a browser without scripts does so by this request, and one with scripts by the answer that nothing
+// runs here.
 func (s *Site) stop(v *visit.Visit) error {
 	what := s.running.Stop(v.Query.Get("run"))
 	if what == "" {

@@ -25,8 +25,8 @@ const (
 const (
 	mostKept = 10_000 // buckets, and people who have come in; beyond that they are forgotten
 	mostName = 200    // bytes of a name
-	// mostTurned is how many rejected tries leave somebody who is in alone, and then one in Every: a guess that is right
-	// would be let in like them. After more they are limited too.
+	// mostTurned is how many rejected tries leave somebody who is in alone, and then one in Every: a guess that is
+	// right would be let in like them. After more they are limited too.
 	mostTurned = 50
 )
 

@@ -37,7 +37,8 @@ func RefuseEmpty(root *cobra.Command, args []string) error {
 		return empty
 	}
 	if at := slices.IndexFunc(cmd.Flags().Args(), isEmpty); at >= 0 {
-		return fmt.Errorf("argument %d of %s is empty (is a variable unset?): give a value, or leave it out", at+1, cmd.CommandPath())
+		return fmt.Errorf("argument %d of %s is empty (is a variable unset?): give a value, or leave it out", at+1,
+			cmd.CommandPath())
 	}
 	return nil
 }

@@ -102,7 +102,8 @@ type reach struct {
 }
 
 // confirmBulk asks before very many records are looked at, and before all jobs of a state are changed: a script may
-// have lost the flag that selects some of them. A limit that is above their number selects all. Where jobs would be destroyed it counts them, and asks in any case.
+// have lost the flag that selects some of them. A limit that is above their number selects all. Where jobs would be
+// destroyed it counts them, and asks in any case.
 func confirmBulk(ctx context.Context, a *cli.App, o jobOrder, r reach,
 	bulk func(context.Context, bool) (bulkResult, error)) error {
 	c, action := a.Console(), o.action
