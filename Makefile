@@ -5,6 +5,9 @@ BENCH ?= .
 DIR ?= .
 SERVERS ?= .cache/servers
 
+# All modules, but for "make test".
+export GOWORK = $(CURDIR)/all.work
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test race lint fmt tidy fuzz bench bench-table cover mutants long fault-long scale scale-partitions partitions \
 	partitions-faults partitions-model answers keys models-long flows steps rights replicas coming-over races-long rates-long cron-long \
@@ -18,8 +21,8 @@ help: ## list the targets
 demo: ## run the main job on the files below DIR, on an embedded Redis
 	go run ./cmd/work demo $(DIR)
 
-test: ## test every module of the workspace, on the embedded Redis and on a real one if there is one
-	go test work
+test: ## test what users link, on the embedded Redis and on a real one if there is one
+	GOWORK= go test work
 
 race: ## the same under the race detector; .ci/run has a short form of it
 	.ci/race work
