@@ -125,9 +125,10 @@ bench-table: ## all scenarios, also beside gocraft/work (GOCRAFT=a checkout), in
 drivers-bench: ## clients of Redis below this library, side by side, into docs/performance.md (a quarter of an hour)
 	cd bench && go run . --drivers --quick --rounds 7 --write ../docs/performance.md
 
-models-long: ## random requests about jobs, with keys and without, against models of them: 1,000 runs each on both Redis (about ten minutes)
+models-long: ## random requests about jobs, with keys and without, and about flows, against models of them: 1,000 runs each on both Redis (about ten minutes)
 	WORK_MODELS_LONG=1 WORK_REQUIRE_REDIS=1 \
 		go test -count=1 -timeout 120m -v -run 'TestModelO' ./internal/rdb -rapid.checks=1000
+	FLOW_ROUNDS=1000 WORK_REQUIRE_REDIS=1 go test -count=1 -timeout 60m -run TestFlowsDoWhatTheRulesSay ./flow
 
 races-long: ## 1,000 rounds of each control by hand against fetch, settle, due and reap (a few minutes)
 	WORK_RACES_LONG=1 WORK_REQUIRE_REDIS=1 \
