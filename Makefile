@@ -5,6 +5,9 @@ BENCH ?= .
 DIR ?= .
 SERVERS ?= .cache/servers
 
+# All modules, but for "make test".
+export GOWORK = $(CURDIR)/all.work
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test race lint fmt tidy fuzz bench bench-table cover mutants long fault-long scale scale-partitions partitions \
 	partitions-faults partitions-model answers keys models-long flows steps rights replicas coming-over races-long rates-long cron-long \
@@ -18,8 +21,8 @@ help: ## list the targets
 demo: ## run the main job on the files below DIR, on an embedded Redis
 	go run ./cmd/work demo $(DIR)
 
-test: ## test every module of the workspace, on the embedded Redis and on a real one if there is one
-	go test work
+test: ## test what users link, on the embedded Redis and on a real one if there is one
+	GOWORK= go test work
 
 race: ## the same under the race detector; .ci/run has a short form of it
 	.ci/race work
@@ -122,9 +125,10 @@ bench-table: ## all scenarios, also beside gocraft/work (GOCRAFT=a checkout), in
 drivers-bench: ## clients of Redis below this library, side by side, into docs/performance.md (a quarter of an hour)
 	cd bench && go run . --drivers --quick --rounds 7 --write ../docs/performance.md
 
-models-long: ## random requests about jobs, with keys and without, against models of them: 1,000 runs each on both Redis (about ten minutes)
+models-long: ## random requests about jobs, with keys and without, and about flows, against models of them: 1,000 runs each on both Redis (about ten minutes)
 	WORK_MODELS_LONG=1 WORK_REQUIRE_REDIS=1 \
 		go test -count=1 -timeout 120m -v -run 'TestModelO' ./internal/rdb -rapid.checks=1000
+	FLOW_ROUNDS=1000 WORK_REQUIRE_REDIS=1 go test -count=1 -timeout 60m -run TestFlowsDoWhatTheRulesSay ./flow
 
 races-long: ## 1,000 rounds of each control by hand against fetch, settle, due and reap (a few minutes)
 	WORK_RACES_LONG=1 WORK_REQUIRE_REDIS=1 \

@@ -7,9 +7,11 @@
 //	enq, err := work.NewEnqueuer("memory://shop")
 //
 // memory://NAME is one server per name, shared by everything in the process and kept until the process ends. After the
-// name, a database and options are allowed as in redis://. Nothing is stored on disk.
+// name, a database and options are allowed as in redis://. Nothing is stored on disk, and no port is open.
 //
-// [Start] makes a server of one's own, whose clock can be held and moved.
+// [Start] makes a server of one's own, whose clock can be held and moved, on a port of 127.0.0.1. [StartUnlisted] makes
+// one without a port. A whole pool runs on such a server in a bubble of testing/synctest, where time passes only while
+// everybody waits: an hour of the pool takes about a second.
 //
 // # Differences from Redis
 //
@@ -36,9 +38,10 @@
 //   - No maxmemory, CONFIG, MONITOR, DEBUG, SLOWLOG, CLIENT LIST and KILL, OBJECT ENCODING, REPLICAOF; INFO only of
 //     clients and stats.
 //   - HSCAN ignores COUNT and answers all; HKEYS and HGETALL are sorted; ZADD takes NaN.
-//   - A subscriber that does not read stops the whole server once its socket is full; Redis disconnects it.
+//   - A subscriber that does not read stops the whole server once its socket is full, and without a port its messages
+//     stay in memory; Redis disconnects it.
 //
 // Time:
 //   - TIME stands still in a script.
-//   - TIME and TTLs can be held and moved; how long BLPOP waits always follows the real clock.
+//   - TIME and TTLs can be held and moved; how long BLPOP waits always follows the clock of the program.
 package embedded

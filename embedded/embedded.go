@@ -1,8 +1,14 @@
 package embedded
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"net"
 	"net/url"
+	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,13 +19,14 @@ import (
 	"github.com/265d0351/work/internal/redisconn"
 )
 
-// Server is one Redis inside this process, listening on a free port of 127.0.0.1. Its methods may be called
-// concurrently.
+// Server is one Redis inside this process. Its methods may be called concurrently.
 type Server struct {
 	mini *miniredis.Miniredis
 	srv  *server.Server
-	addr string
+	addr string // "" of one that has no port
+	name string // of memory://NAME; "" of one that has a port
 
+	closed  atomic.Bool
 	clients sync.Map // *server.Peer: the connections that have sent something
 	see     atomic.Pointer[func(command string, args []string)]
 
@@ -27,17 +34,56 @@ type Server struct {
 	held time.Time // zero while the clock is the real one
 }
 
-// Start starts an empty server. Its clock, for TIME and for TTLs, is the real one until SetTime or Advance. The caller
-// closes it.
+// Start starts an empty server that listens on a free port of 127.0.0.1. Its clock, for TIME and for TTLs, is the real
+// one until SetTime or Advance. The caller closes it.
 func Start() (*Server, error) {
 	mini := miniredis.NewMiniRedis()
 	if err := mini.StartAddr("127.0.0.1:0"); err != nil {
 		return nil, fmt.Errorf("embedded Redis cannot listen on a free port of 127.0.0.1: %w", err)
 	}
-	mini.ClockTTL(true)
-	s := &Server{mini: mini, srv: mini.Server(), addr: mini.Addr()}
-	s.srv.SetPreHook(s.before)
+	s := newServer(mini)
+	s.addr = mini.Addr()
 	return s, nil
+}
+
+// StartUnlisted is Start without a port: only this process reaches the server, by its DSN. Its connections need no file
+// descriptors, and in a bubble of testing/synctest, in which all of its clients are, it has the time of the bubble.
+func StartUnlisted() (*Server, error) {
+	shared.Lock()
+	defer shared.Unlock()
+	shared.made++
+	return startNamed("unlisted-" + strconv.Itoa(shared.made))
+}
+
+// startNamed starts the server of memory://NAME; shared is locked.
+func startNamed(name string) (*Server, error) {
+	mini := miniredis.NewMiniRedis()
+	first, err := mini.Dial() // which starts it
+	if err != nil {
+		return nil, fmt.Errorf("embedded Redis cannot start: %w", err)
+	}
+	defer first.Close() //lint:ignore errcheck it was never used
+	s := newServer(mini)
+	s.name = name
+	shared.servers[name] = s
+	return s, nil
+}
+
+func newServer(mini *miniredis.Miniredis) *Server {
+	mini.ClockTTL(true)
+	s := &Server{mini: mini, srv: mini.Server()}
+	s.srv.SetPreHook(s.before)
+	return s
+}
+
+// dial makes a connection within the process.
+func (s *Server) dial(context.Context) (net.Conn, error) {
+	if s.closed.Load() {
+		return nil, errors.New("the embedded Redis was closed")
+	}
+	client, its := newPipe()
+	s.srv.ServeConn(its)
+	return client, nil
 }
 
 // before comes before every command, those inside scripts included.
@@ -76,15 +122,28 @@ func (s *Server) tick() {
 	}
 }
 
-// Addr is the host and port it listens on, also after Close.
+// Addr is the host and port it listens on, also after Close; "" of one that is unlisted.
 func (s *Server) Addr() string { return s.addr }
 
 // DSN is what NewEnqueuer and WorkerOptions take.
-func (s *Server) DSN() string { return "redis://" + s.addr + "/0" }
+func (s *Server) DSN() string {
+	if s.addr == "" {
+		return "memory://" + s.name
+	}
+	return "redis://" + s.addr + "/0"
+}
 
 // Close disconnects every client and forgets everything. It returns when all goroutines of the server have ended. A
 // second Close does nothing.
-func (s *Server) Close() { s.mini.Close() }
+func (s *Server) Close() {
+	s.closed.Store(true)
+	s.mini.Close()
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.servers[s.name] == s {
+		delete(shared.servers, s.name)
+	}
+}
 
 // SetTime holds the clock at t, for TIME and for TTLs: keys whose TTL has passed by then are gone. A t before the
 // present time of the server gives keys their remaining TTL from t on. How long BLPOP waits follows the real clock.
@@ -130,9 +189,10 @@ func init() { redisconn.RegisterScheme("memory", openMemory) }
 var shared = struct {
 	sync.Mutex
 	servers map[string]*Server
+	made    int // servers that are unlisted
 }{servers: map[string]*Server{}}
 
-// openMemory turns memory://NAME/DB?options into the DSN of the server of that name.
+// openMemory makes connections of memory://NAME/DB?options to the server of that name.
 func openMemory(u *url.URL) (redisconn.Driver, error) {
 	if u.User != nil {
 		return nil, fmt.Errorf("memory://%s has a user or password: the embedded Redis has none, leave them out",
@@ -142,8 +202,7 @@ func openMemory(u *url.URL) (redisconn.Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	dsn := url.URL{Scheme: "redis", Host: target.addr, Path: u.Path, RawQuery: u.RawQuery}
-	return redisconn.Open(dsn.String())
+	return redisconn.OpenWithin(u, "memory://"+u.Host, target.dial)
 }
 
 func sharedServer(name string) (*Server, error) {
@@ -152,21 +211,16 @@ func sharedServer(name string) (*Server, error) {
 	if s := shared.servers[name]; s != nil {
 		return s, nil
 	}
-	s, err := Start()
-	if err != nil {
-		return nil, err
-	}
-	shared.servers[name] = s
-	return s, nil
+	return startNamed(name)
 }
 
 // CloseShared closes the servers behind memory://NAME, with all that is in them. It is for tests that look for
 // goroutines left behind; the next use of a name starts an empty server.
 func CloseShared() {
 	shared.Lock()
-	defer shared.Unlock()
-	for _, s := range shared.servers {
+	all := slices.Collect(maps.Values(shared.servers))
+	shared.Unlock()
+	for _, s := range all {
 		s.Close()
 	}
-	clear(shared.servers)
 }

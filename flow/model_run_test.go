@@ -31,7 +31,7 @@ func modelRounds() int {
 	if n, err := strconv.Atoi(os.Getenv("FLOW_ROUNDS")); err == nil {
 		return n
 	}
-	return redistest.Volume(25, 8)
+	return 3
 }
 
 // machine drives the scripts of a flow as workers, operators and daemons do, beside the model of it.

@@ -20,12 +20,12 @@ import (
 func TestModelOfKeysOnTheEmbeddedRedis(t *testing.T) {
 	t.Parallel()
 	redistest.SkipUnderRace(t, "its Lua is slow, and the same runs are made on a real one")
-	runKeyedModel(t, patientSite(t, redistest.Embedded(t)), modelRuns(40))
+	runKeyedModel(t, patientSite(t, redistest.Embedded(t)), modelRuns(4))
 }
 
 func TestModelOfKeysOnARealRedis(t *testing.T) {
 	t.Parallel()
-	runKeyedModel(t, patientSite(t, redistest.Real(t)), modelRuns(redistest.Volume(25, 6)))
+	runKeyedModel(t, patientSite(t, redistest.Real(t)), modelRuns(3))
 }
 
 // runKeyedModel makes random runs. Only the first ones, of which there are so many, do anything until one fails.

@@ -35,15 +35,16 @@ func init() {
 func TestModelOnTheEmbeddedRedis(t *testing.T) {
 	t.Parallel()
 	redistest.SkipUnderRace(t, "its Lua is slow, and the same runs are made on a real one")
-	runModel(t, patientSite(t, redistest.Embedded(t)), modelRuns(40))
+	runModel(t, patientSite(t, redistest.Embedded(t)), modelRuns(4))
 }
 
 func TestModelOnARealRedis(t *testing.T) {
 	t.Parallel()
-	runModel(t, patientSite(t, redistest.Real(t)), modelRuns(redistest.Volume(25, 6)))
+	runModel(t, patientSite(t, redistest.Real(t)), modelRuns(3))
 }
 
-// modelRuns are as many as -rapid.checks says with WORK_MODELS_LONG=1.
+// modelRuns are few, so that the tests are quick, or with WORK_MODELS_LONG=1 as many as -rapid.checks says: make
+// models-long makes thousands.
 func modelRuns(usual int) int {
 	if os.Getenv("WORK_MODELS_LONG") != "" {
 		return math.MaxInt

@@ -1,6 +1,7 @@
 package redisconn
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -41,6 +42,7 @@ type endpoint struct {
 	maxConnLifetime time.Duration // 0: no limit
 	tls             *tls.Config   // nil: plain
 	own             []string      // options of the scheme that are read elsewhere
+	within          DialFunc      // nil: a connection by the network
 }
 
 var schemes = struct {
@@ -77,6 +79,21 @@ func Open(dsn string) (Driver, error) {
 	if err != nil {
 		return nil, refusedDSN(dsn, err)
 	}
+	return newRedigoDriver(e.driver()), nil
+}
+
+// DialFunc makes a connection to a server.
+type DialFunc func(ctx context.Context) (net.Conn, error)
+
+// OpenWithin makes a Driver whose connections dial makes, with the path and the options of u as in redis://. addr is how
+// its errors call the server.
+func OpenWithin(u *url.URL, addr string, dial DialFunc) (Driver, error) {
+	plain := &url.URL{Scheme: "redis", Host: "localhost", Path: u.Path, RawQuery: u.RawQuery}
+	e, err := newEndpoint(plain)
+	if err != nil {
+		return nil, refusedDSN(u.String(), err)
+	}
+	e.addr, e.within = addr, dial
 	return newRedigoDriver(e.driver()), nil
 }
 

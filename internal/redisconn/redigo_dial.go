@@ -81,7 +81,11 @@ func (e *endpoint) dial(ctx context.Context) (redis.Conn, error) {
 
 // dialNet does TLS itself: redigo's own handshake does not end with ctx.
 func (e *endpoint) dialNet(ctx context.Context, network, addr string) (*patientConn, error) {
-	conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+	dial := e.within
+	if dial == nil {
+		dial = func(ctx context.Context) (net.Conn, error) { return (&net.Dialer{}).DialContext(ctx, network, addr) }
+	}
+	conn, err := dial(ctx)
 	if err != nil {
 		return nil, err
 	}
