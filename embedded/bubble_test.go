@@ -24,17 +24,18 @@ func TestAPoolRunsInABubble(t *testing.T) {
 		defer s.Close()
 		var attempts atomic.Int64
 		var ended atomic.Pointer[time.Time]
+		mail := func() error {
+			time.Sleep(time.Minute)
+			if attempts.Add(1) < 3 {
+				return errors.New("not yet")
+			}
+			now := time.Now()
+			ended.Store(&now)
+			return nil
+		}
+		later := func(*work.Job, error) time.Duration { return 10 * time.Minute }
 		pool := work.NewWorkerPool(nil, 2, work.WorkerOptions{Redis: s.DSN(), Namespace: "shop"}).
-			JobWithOptions("mail", work.JobOptions{Backoff: func(*work.Job, error) time.Duration { return 10 * time.Minute }},
-				func() error {
-					time.Sleep(time.Minute)
-					if attempts.Add(1) < 3 {
-						return errors.New("not yet")
-					}
-					now := time.Now()
-					ended.Store(&now)
-					return nil
-				})
+			JobWithOptions("mail", work.JobOptions{Backoff: later}, mail)
 		require.NoError(t, pool.Start(t.Context()))
 		began := time.Now()
 		_, err = pool.Enqueuer().Enqueue(t.Context(), "mail")

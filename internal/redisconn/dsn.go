@@ -85,8 +85,8 @@ func Open(dsn string) (Driver, error) {
 // DialFunc makes a connection to a server.
 type DialFunc func(ctx context.Context) (net.Conn, error)
 
-// OpenWithin makes a Driver whose connections dial makes, with the path and the options of u as in redis://. addr is how
-// its errors call the server.
+// OpenWithin makes a Driver whose connections dial makes, with the path and the options of u as in redis://. Its errors
+// call the server addr.
 func OpenWithin(u *url.URL, addr string, dial DialFunc) (Driver, error) {
 	plain := &url.URL{Scheme: "redis", Host: "localhost", Path: u.Path, RawQuery: u.RawQuery}
 	e, err := newEndpoint(plain)
