@@ -283,6 +283,11 @@ func (r *run) decide(result any, hasResult bool, err error, now time.Time) decis
 	if parked := r.parked(); parked != nil && !broken(err) {
 		return r.parkDecision(parked, err, now)
 	}
+	if see := r.worker.engine.times.Result; see != nil && err == nil && hasResult {
+		if encoded, err := encodeResult(r.registration.handler, result, maxResultBytes); err == nil {
+			see(r.job.ID, encoded)
+		}
+	}
 	keep := r.retention()
 	var kept keptResult
 	if err == nil && hasResult && keep > 0 {

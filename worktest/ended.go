@@ -21,7 +21,7 @@ func WaitEnded(t testing.TB, r *Redis, id string) *Outcome {
 	ctx, cancel := within(t)
 	defer cancel()
 	_ = r.Enqueuer(t).WaitEnd(ctx, id) // the event comes a moment before Redis knows; how the job ended it has told
-	return outcomeOf(end)
+	return r.complete(outcomeOf(end))
 }
 
 // ended tells whether no other attempt follows by itself.

@@ -2,7 +2,6 @@ package worktest
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -10,7 +9,6 @@ import (
 	"github.com/265d0351/work/flow"
 	"github.com/265d0351/work/inspect"
 	"github.com/265d0351/work/internal/inside"
-	"github.com/265d0351/work/internal/rdb/flowdb"
 )
 
 // FlowOutcome is what came of a flow.
@@ -110,7 +108,6 @@ func (r *flowRun) outcome(ctx context.Context) *FlowOutcome {
 	if err != nil {
 		r.t.Fatalf("worktest: flow %q cannot be read: %v", r.id, err)
 	}
-	flows := flowdb.Of(inside.Enqueuer(enq).Store)
 	for _, e := range r.redis.spy.Events() {
 		ended := outcomeOf(e)
 		if ended == nil {
@@ -120,11 +117,7 @@ func (r *flowRun) outcome(ctx context.Context) *FlowOutcome {
 		if !is {
 			continue
 		}
-		of, member := flowdb.OuterOf(ended.ID)
-		if found, err := flows.Result(ctx, of, "@done", member); err == nil && found.Result != nil {
-			ended.Result = json.RawMessage(found.Result)
-		}
-		o.Members[name], o.Ran = ended, append(o.Ran, name)
+		o.Members[name], o.Ran = r.redis.complete(ended), append(o.Ran, name)
 	}
 	return o
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/265d0351/work"
 	"github.com/265d0351/work/embedded"
 	"github.com/265d0351/work/inspect"
+	"github.com/265d0351/work/internal/inside"
 )
 
 // patience is how long anything here waits for a signal before it fails the test. Nothing depends on it while all is
@@ -29,6 +30,8 @@ type Redis struct {
 	spy       *Spy
 	recorder  *Recorder
 	inspector *inspect.Inspector // for ticks
+	lines     jobLogs
+	results   results
 
 	mu        sync.Mutex
 	held      time.Time // zero while the clock is the real one
@@ -74,7 +77,7 @@ func (r *Redis) Namespace() string { return namespace }
 // own belongs before the one that is there.
 func (r *Redis) Options() work.WorkerOptions {
 	return work.WorkerOptions{
-		Redis: r.DSN(), Namespace: namespace, Logger: slog.New(r.log.handler()),
+		Redis: r.DSN(), Namespace: namespace, Logger: slog.New(newRunLog(r.log.handler(), &r.lines)), MirrorJobLogs: true,
 		Observers:         []work.Observer{r.spy, work.ObserverFunc(r.tick)},
 		EnqueueMiddleware: []work.EnqueueMiddleware{r.recorder.Record}, ShutdownTimeout: 2 * time.Second,
 	}
@@ -125,6 +128,7 @@ func (r *Redis) Start(t testing.TB, pool *work.WorkerPool) *work.WorkerPool {
 			t.Errorf("worktest: the pool did not stop in good order: %v", err)
 		}
 	})
+	inside.Pool(pool).Times.Result = r.results.note
 	if err := pool.Start(context.WithoutCancel(ctx)); err != nil { // its end would begin a stop
 		t.Fatalf("worktest: the pool did not start: %v", err)
 	}

@@ -77,6 +77,8 @@ type Times struct {
 	Fleet   int  // so many workers are a large fleet
 	Hasty   bool // batches of jobs that are taken together wait for no others
 	Waiting int  // so many handlers of a worker may wait for other jobs at once
+
+	Result func(id string, result []byte) // is told what a handler has returned, as JSON, before that is settled
 }
 
 // Defaults are what is taken where a program sets nothing.
