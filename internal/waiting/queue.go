@@ -13,8 +13,11 @@ import (
 	"github.com/265d0351/work/internal/retry"
 )
 
-// completionWait is how long Redis is asked to wait for an entry at a time.
-const completionWait = 5 * time.Second
+// How long Redis is asked to wait for an entry at a time, and how long a connection is kept while nobody waits.
+const (
+	completionWait = 5 * time.Second
+	keptIdle       = 30 * time.Second
+)
 
 // Queue reads one completion queue. All methods may be called concurrently.
 type Queue struct {
@@ -23,12 +26,22 @@ type Queue struct {
 	lane    string
 	taking  chan struct{} // has room for whoever takes: a lane has one call under way at a time
 	number  int64         // of the next call; guarded by taking
+	idle    chan idleConn // has room for the connection of the last wait
+}
+
+// idleConn is a connection that nobody waits on now.
+type idleConn struct {
+	redisconn.Conn
+	unused *time.Timer // closes it
 }
 
 // Queue returns a reader of a completion queue, which ends with the waiters. The lane is random, and of nobody else: in
 // it calls are numbered, so that one that is made again takes no second entry.
 func (w *Waiters) Queue(name, lane string) *Queue {
-	return &Queue{waiters: w, name: name, lane: lane, taking: make(chan struct{}, 1), number: 1}
+	q := &Queue{waiters: w, name: name, lane: lane, taking: make(chan struct{}, 1), number: 1,
+		idle: make(chan idleConn, 1)}
+	context.AfterFunc(w.life, q.closeIdle)
+	return q
 }
 
 // Next waits until a job has ended, and takes its entry. When ctx ends the error is its cause, with what was wrong with
@@ -89,10 +102,47 @@ func (q *Queue) take(ctx context.Context) (rdb.Collected, error) {
 
 // wait returns when there may be an entry. A Redis that is full refuses to wait; it is asked about as often.
 func (q *Queue) wait(ctx context.Context) error {
-	conn, err := q.waiters.store.Driver().Dial(ctx)
+	conn, err := q.connection(ctx)
 	if err != nil {
 		return err
 	}
 	err = q.waiters.store.WaitForCompletion(ctx, conn, q.name, completionWait)
-	return excerpt.Join(err, conn.Close())
+	q.keep(conn)
+	return err
+}
+
+// connection is that of the wait before, or a new one: entries may come by the thousand, each after a short wait.
+func (q *Queue) connection(ctx context.Context) (redisconn.Conn, error) {
+	select {
+	case last := <-q.idle:
+		last.unused.Stop()
+		return last.Conn, nil
+	default:
+		return q.waiters.store.Driver().Dial(ctx)
+	}
+}
+
+// keep keeps a connection for the next wait, unless it is broken, another one is kept, or nobody reads any more.
+func (q *Queue) keep(conn redisconn.Conn) {
+	if conn.Broken() {
+		_ = conn.Close() // why it is broken the wait has told
+		return
+	}
+	select {
+	case q.idle <- idleConn{conn, time.AfterFunc(keptIdle, q.closeIdle)}:
+	default:
+		_ = conn.Close() // nothing is left to say on it
+	}
+	if q.waiters.life.Err() != nil {
+		q.closeIdle()
+	}
+}
+
+func (q *Queue) closeIdle() {
+	select {
+	case last := <-q.idle:
+		last.unused.Stop()
+		_ = last.Close() // as above
+	default:
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -227,5 +228,49 @@ func TestAFullRedisGivesCompletions(t *testing.T) {
 		got, err = next()
 		require.NoError(t, err)
 		assert.Equal(t, "b", got.ID)
+	})
+}
+
+// dialled counts the connections that are made outside of the pool.
+type dialled struct {
+	redisconn.Driver
+	count atomic.Int64
+}
+
+func (d *dialled) Dial(ctx context.Context) (redisconn.Conn, error) {
+	d.count.Add(1)
+	return d.Driver.Dial(ctx)
+}
+
+// TestAReaderOfACompletionQueueKeepsItsConnection: entries may come by the thousand, each while it waits.
+func TestAReaderOfACompletionQueueKeepsItsConnection(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s redistest.Server) {
+		k := newKit(t, s)
+		k.Start(work.NewWorkerPool(nil, 1, k.Options()).Job("a", pooltest.Nothing))
+		driver, err := redisconn.Open(s.DSN())
+		require.NoError(t, err)
+		d := &dialled{Driver: driver}
+		enq := pooltest.EnqueuerOn(d, k.Namespace)
+		ended := make(chan work.Ended)
+		reading, stop := context.WithCancel(k.Ctx())
+		read := make(chan struct{})
+		go func() {
+			defer close(read)
+			for end, err := range enq.Completions("ends").All(reading) {
+				if err == nil {
+					ended <- end
+				}
+			}
+		}()
+		for range 50 {
+			receipt, err := k.Enq.With(work.Completion("ends")).Enqueue(k.Ctx(), "a")
+			require.NoError(t, err)
+			assert.Equal(t, receipt.ID, pooltest.Receive(t, ended).ID)
+		}
+		assert.LessOrEqual(t, d.count.Load(), int64(3), "of 50 waits")
+		stop()
+		<-read
+		require.NoError(t, enq.Close())
 	})
 }
