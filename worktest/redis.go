@@ -77,7 +77,8 @@ func (r *Redis) Namespace() string { return namespace }
 // own belongs before the one that is there.
 func (r *Redis) Options() work.WorkerOptions {
 	return work.WorkerOptions{
-		Redis: r.DSN(), Namespace: namespace, Logger: slog.New(newRunLog(r.log.handler(), &r.lines)), MirrorJobLogs: true,
+		Redis: r.DSN(), Namespace: namespace,
+		Logger: slog.New(newRunLog(r.log.handler(), &r.lines)), MirrorJobLogs: true,
 		Observers:         []work.Observer{r.spy, work.ObserverFunc(r.tick)},
 		EnqueueMiddleware: []work.EnqueueMiddleware{r.recorder.Record}, ShutdownTimeout: 2 * time.Second,
 	}
