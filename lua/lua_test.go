@@ -12,16 +12,19 @@ import (
 
 var remark = regexp.MustCompile(`--.*`)
 
-// callSign is what stands before a bracket, where it is no definition.
-var callSign = regexp.MustCompile(`(function )?\b(\w+) *\(`)
+// callSign is what stands before a bracket, where it is no definition, or behind that of pcall.
+var callSign = regexp.MustCompile(`(function )?\b(?:pcall\(\b(\w+),|(\w+) *\()`)
 
 // firstCalls is where each function is called first.
 func firstCalls(code string) map[string]int {
 	at := map[string]int{}
 	for _, match := range callSign.FindAllStringSubmatchIndex(code, -1) {
-		name := code[match[4]:match[5]]
-		if _, known := at[name]; !known && match[2] < 0 {
-			at[name] = match[4]
+		from, to := match[4], match[5]
+		if from < 0 {
+			from, to = match[6], match[7]
+		}
+		if _, known := at[code[from:to]]; !known && match[2] < 0 {
+			at[code[from:to]] = from
 		}
 	}
 	return at

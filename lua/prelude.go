@@ -36,7 +36,8 @@ var prelude = sync.OnceValue(func() (functions []function) {
 	return functions
 })
 
-// called are the names that a text may call: those before a bracket. One too many does no harm.
+// called are the names that a text may call: those before a bracket, and the one that pcall is given. One too many does
+// no harm.
 func called(text string) map[string]bool {
 	names := map[string]bool{}
 	for at := 0; ; at++ {
@@ -51,6 +52,13 @@ func called(text string) map[string]bool {
 		}
 		if from < at {
 			names[text[from:at]] = true
+		}
+		if text[from:at] == "pcall" {
+			to := at + 1
+			for to < len(text) && isWord(text[to]) {
+				to++
+			}
+			names[text[at+1:to]] = true
 		}
 	}
 }

@@ -127,7 +127,7 @@ end
 -- worker that asks, is told when, and waits for that. Tokens are hints: a refused command leaves none, and never ends
 -- the script.
 local function summon(limits, name, tokens, running, rate, most)
-  local known, left, wait = pcall(function() return room(limits, name, running, rate) end)
+  local known, left, wait = pcall(room, limits, name, running, rate)
   if known then wake(tokens, math.min(most, wait and 1 or left)) end
 end
 
