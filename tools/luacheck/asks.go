@@ -147,11 +147,16 @@ func (f functions) behind(chunk []ast.Stmt, line int) map[string]bool {
 	return commands
 }
 
-// calledBy is the name of the function that a call calls: serve of "serve(n)" and of "lines.serve(n)", where the script
-// has put a function of the prelude.
+// calledBy is the name of the function that a call calls: serve of "serve(n)", of "pcall(serve, n)", and of
+// "lines.serve(n)", where the script has put a function of the prelude.
 func calledBy(call *ast.FuncCallExpr) string {
 	switch function := call.Func.(type) {
 	case *ast.IdentExpr:
+		if function.Value == "pcall" {
+			if given, ok := call.Args[0].(*ast.IdentExpr); ok {
+				return given.Value
+			}
+		}
 		return function.Value
 	case *ast.AttrGetExpr:
 		if name, ok := function.Key.(*ast.StringExpr); ok {
