@@ -195,17 +195,27 @@ var times = regexp.MustCompile(`\b([1-9]\d{12}(\d{3})?|(1[6-9]|2\d)\d{8})(\.\d+)
 // ran is for how long a job ran that a worker died with, in the words about that: on a real Redis some take a ms.
 var ran = regexp.MustCompile(`:\d+\.\d+:`)
 
+// period is the minute, the hour or the day in the name of a key: two runs may be in two of them.
+var (
+	period = regexp.MustCompile(`\d{4}-\d\d-\d\d(T\d\d(:\d\d)?)?$`)
+	digit  = regexp.MustCompile(`\d`)
+)
+
+func zeros(period string) string { return digit.ReplaceAllString(period, "0") }
+
 // whatIsThere is what each key has, as one text, without times, and whether it will lapse.
 func whatIsThere(t *testing.T, on *site) map[string]string {
 	t.Helper()
 	texts := timeless(on.dump(t))
 	texts["crashes"] = ran.ReplaceAllString(texts["crashes"], ":ran:")
-	for key := range texts {
+	there := map[string]string{}
+	for key, text := range texts {
 		if left, is := on.cmd(t, "PTTL", key).(int64); is && left > 0 {
-			texts[key] += "\nwill lapse"
+			text += "\nwill lapse"
 		}
+		there[period.ReplaceAllStringFunc(key, zeros)] += text
 	}
-	return texts
+	return there
 }
 
 // timeless is what each key has, as one text, without times.
