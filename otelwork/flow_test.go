@@ -53,7 +53,7 @@ func TestAFlowIsOneTrace(t *testing.T) {
 		f.Job("a").Named("ship").After(charge, pick)
 		_, err := flow.Enqueue(studio.ctx(), studio.pool.Enqueuer(), f)
 		require.NoError(t, err)
-		studio.run()
+		studio.runFlow("order-7")
 
 		enqueue := studio.span("enqueue flow")
 		assert.Equal(t, map[string]string{"messaging.system": "work", "messaging.operation.name": "enqueue",
@@ -100,7 +100,7 @@ func TestALargeFlowAndABatchHaveOneSpanForAllMembers(t *testing.T) {
 				studio := newStudio(t, s)
 				studio.pool.Job("a", nothing)
 				require.NoError(t, store(studio))
-				studio.run()
+				studio.runFlow("f")
 				assert.Empty(t, studio.spans("create a"))
 				assert.Len(t, studio.spans("process a"), map[string]int{"a graph": 250, "a batch": 750}[name])
 				assert.Len(t, studio.tracesOf(), 1)
@@ -120,7 +120,7 @@ func TestWhatIsAddedBelongsToTheTraceOfItsFlow(t *testing.T) {
 		f.Job("adds")
 		_, err := flow.Enqueue(studio.ctx(), studio.pool.Enqueuer(), f)
 		require.NoError(t, err)
-		studio.run()
+		studio.runFlow("f")
 		added := studio.spans("enqueue flow")[1]
 		assert.Equal(t, studio.span("process adds").SpanContext.SpanID(), added.Parent.SpanID())
 		assert.Equal(t, []trace.SpanID{added.SpanContext.SpanID()}, linked(studio.span("process a")))

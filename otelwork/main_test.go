@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/265d0351/work"
+	"github.com/265d0351/work/flow"
 	"github.com/265d0351/work/internal/redistest"
 	"github.com/265d0351/work/otelwork"
 )
@@ -58,6 +59,16 @@ func (s *studio) request(do func(ctx context.Context)) {
 func (s *studio) run() {
 	s.t.Helper()
 	require.NoError(s.t, s.pool.Start(s.ctx()))
+	require.NoError(s.t, s.pool.Drain(s.ctx()))
+	require.NoError(s.t, s.pool.Stop(s.ctx()))
+}
+
+// runFlow is run for a flow: what its worker does not know where to put, others put there a moment later.
+func (s *studio) runFlow(id string) {
+	s.t.Helper()
+	require.NoError(s.t, s.pool.Start(s.ctx()))
+	_, err := flow.Wait(s.ctx(), s.pool.Enqueuer(), id)
+	require.NoError(s.t, err)
 	require.NoError(s.t, s.pool.Drain(s.ctx()))
 	require.NoError(s.t, s.pool.Stop(s.ctx()))
 }
