@@ -6,7 +6,7 @@ DIR ?= .
 SERVERS ?= .cache/servers
 
 # All modules, but for "make test".
-export GOWORK = $(CURDIR)/all.work
+export GOWORK = $(CURDIR)/tools/all.work
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test race lint fmt tidy fuzz bench bench-table cover mutants long fault-long scale scale-partitions partitions \

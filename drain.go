@@ -89,7 +89,7 @@ func (p *WorkerPool) describeLeftover() string {
 	}.Describe(ctx, p.stores())
 }
 
-// serves tells whether jobs of this queue begin here, now or as soon as their limit holds: see binding.
+// serves reports whether this pool runs jobs of a queue, now or once the limit of its name is in force (see binding).
 func (p *WorkerPool) serves(queue string) bool {
 	return p.serving.IsMeant(queue)
 }

@@ -231,7 +231,7 @@ type deadlined struct {
 
 func (d *deadlined) SetReadDeadline(at time.Time) error { d.read = at; return nil }
 
-// A probe has no body: whoever announces one and sends none does not hold the connection.
+// A probe has no body. A client that announces a body and never sends it must not keep the connection open.
 func TestAProbeDoesNotWaitForABody(t *testing.T) {
 	t.Parallel()
 	pool := work.NewWorkerPool(nil, 1, work.WorkerOptions{Redis: "redis://localhost", Logger: pooltest.Silent()}).

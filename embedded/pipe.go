@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// pipe is one end of a connection inside this process. It has no file descriptor, and whoever waits on it counts as
-// waiting in a bubble of testing/synctest. Writes never wait, so that a client which sends many calls before it reads
-// an answer does not stop the server; [net.Pipe] has no buffer.
+// pipe is one end of a connection inside this process. It uses no file descriptor. A goroutine that waits on it is
+// durably blocked, as testing/synctest calls it, so virtual time can pass. Writes never wait: with [net.Pipe], which
+// has no buffer, a client that sends many calls before it reads an answer would stop the server.
 type pipe struct{ in, out *stream }
 
 // newPipe makes a connection with its two ends.

@@ -18,7 +18,7 @@ type QueueNeeds struct {
 	Oldest  time.Time `json:"oldest,omitzero"` // as that of QueueInfo
 	Running int       `json:"running"`
 	Workers int       `json:"workers"`       // with a heartbeat, that serve them. With 0 what waits will wait on
-	Hung    int       `json:"hung,omitzero"` // as that of QueueInfo
+	Hung    int       `json:"hung,omitzero"` // as QueueInfo.Hung
 }
 
 // needsOf are what there is of a queue of jobs that need labels.

@@ -219,7 +219,8 @@ func (r *rightsTrial) load(ctx context.Context, enq *work.Enqueuer) {
 	storing.Wait()
 }
 
-// store makes the n-th call: eight kinds by turns, of which the last is two by turns. What is refused nobody relies on.
+// store makes the n-th call: it goes round eight kinds, and the last of them alternates between two. A job whose call
+// is refused counts as never stored.
 func (r *rightsTrial) store(ctx context.Context, enq *work.Enqueuer, n int) {
 	var receipt work.Receipt
 	var err error

@@ -185,7 +185,7 @@ type watched struct {
 	still  map[string]bool           // registered workers without heartbeat
 	bodies map[string]bool           // dead workers
 	silent map[string]rdb.QueueFront // queues without token
-	hung   map[string]int            // registered workers of which so many processors hang, which are all
+	hung   map[string]int            // by registered worker whose processors all hang: how many that are
 }
 
 func (w *watched) begin(ctx context.Context) error {
@@ -291,8 +291,8 @@ func (w *watched) putBackJobs(ctx context.Context, id string) (jobs int, err err
 	return dead.Jobs, dead.Err
 }
 
-// reportHung reports workers of which every processor hangs. Which of the jobs that a worker holds keep them is known
-// to the worker alone: with partitions they may be jobs of another one.
+// reportHung reports workers whose processors all hang. It names no jobs: only the worker knows which ones hold its
+// processors, and with partitions they may be in another partition.
 func (w *watched) reportHung(ctx context.Context) error {
 	for _, id := range slices.Sorted(maps.Keys(w.hung)) {
 		if w.still[id] { // it has no heartbeat, which is a finding already

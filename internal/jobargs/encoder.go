@@ -66,7 +66,7 @@ func refused(job string, i int, arg any, err error) error {
 	}
 	return &invalid.Error{
 		What: what, Value: fmt.Sprintf("a %T that does not encode as JSON (%s)", arg, excerpt.ErrorText(err)),
-		Remedy: "pass a value that encoding/json can encode", Err: err, // of which add has taken what it quotes
+		Remedy: "pass a value that encoding/json can encode", Err: err, // addAny has removed what it quotes
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// workspace is the root of the repository: the directory of go.work.
+// workspace is the root of the repository: the directory of go.work, above that of tools/all.work.
 func workspace() (string, error) {
 	out, err := exec.Command("go", "env", "GOWORK").Output()
 	if err != nil {
@@ -20,7 +20,7 @@ func workspace() (string, error) {
 	if file == "" || file == "off" {
 		return "", errors.New("there is no go.work: run this inside the repository, and without GOWORK=off")
 	}
-	return filepath.Dir(file), nil
+	return strings.TrimSuffix(filepath.Dir(file), string(filepath.Separator)+"tools"), nil
 }
 
 // copyTree copies what git knows and what it would take, into a new directory with the root module as its only one.
